@@ -40,7 +40,7 @@ Cost costOfSweep(mpk::SweepOp sweep) {
   SweepPlan plan(sweep);
   FlatSymbolRefAttr owners = sweep.getOverAttr(), members;
   if (sweep.getAlong())
-    members = lookup(sweep, sweep.getAlongAttr()).getFromAttr();
+    members = lookup(sweep, sweep.getOwnersAttr()).getFromAttr();
   auto at = [&](mpk::Level level, int64_t factor) {
     return level == mpk::Level::Member  ? extentOf(members, factor * std::max(plan.walks, 1u))
            : level == mpk::Level::Owner ? extentOf(owners, factor)

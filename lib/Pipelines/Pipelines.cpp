@@ -192,6 +192,8 @@ void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &op
     phase.require(createNarrowStorage(narrow));
   // Rows that are alike in memory.
   phase.add(1, createPackRows(), options.packRows);
+  // What is left of pairs are the sides that sweeps read.
+  phase.add(1, createWalkPairs());
 }
 
 void gnnc::populatePlanMemoryPipeline(OpPassManager &pm, const PlanMemoryPipelineOptions &options) {

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernels.h"
+#include "dialects/mpdfg/IR/Pairs.h"
 
 #include <cmath>
 #include <limits>
@@ -109,12 +110,16 @@ RefTensor combineRows(ReduceKind kind, const RefTensor &x, ArrayRef<std::vector<
 
 class SweepEvaluator {
 public:
-  SweepEvaluator(SweepOp sweep, const GraphData &graph) : sweep(sweep), graph(graph), levels(computeLevels(sweep)) {
+  SweepEvaluator(SweepOp sweep, const GraphData &graph)
+      : sweep(sweep), graph(graph), levels(computeLevels(sweep)), hasPairs(sweep.getPairs()) {
     ownerCount = sweep.getOver() ? graph.extent(*sweep.getOver()) : 1;
     membersOf.resize(ownerCount);
     if (!sweep.getAlong())
       return;
-    owners = graph.map(*sweep.getAlong()).target;
+    if (hasPairs)
+      listPairs();
+    else
+      owners = graph.map(*sweep.getAlong()).target;
     for (auto [i, j] : llvm::enumerate(owners))
       if (j >= 0) {
         membersOf[j].push_back(i);
@@ -125,6 +130,7 @@ public:
   Expected<std::vector<RefTensor>> run(ArrayRef<const RefTensor *> operands);
 
 private:
+  void listPairs();
   RefTensor read(const RefTensor &operand, AccessAttr access) const;
   /// `value` with the rows that `to` has: of one element, every owner, or every member.
   RefTensor raise(const RefTensor &value, Level from, Level to) const;
@@ -137,16 +143,38 @@ private:
   SweepOp sweep;
   const GraphData &graph;
   DenseMap<Value, Level> levels;
+  const bool hasPairs;
   DenseMap<Value, RefTensor> values;
   int64_t ownerCount;
   std::vector<int64_t> owners;                 ///< of each member, -1 where it has none
+  std::vector<int64_t> partners;               ///< with `pairs`, where each pair counts as a member: whom it is with
   std::vector<std::vector<int64_t>> membersOf; ///< of each owner
   std::vector<int64_t> allMembers;             ///< those that have an owner
 };
 
 } // namespace
 
+void SweepEvaluator::listPairs() {
+  auto side = SymbolTable::lookupNearestSymbolFrom<mpdfg::MapOp>(sweep, sweep.getPairsAttr());
+  const std::vector<int64_t> &own = graph.map(mpdfg::getMapsOfPairs(side).own.getValue()).target;
+  for (auto [owner, place] : llvm::enumerate(own))
+    for (auto [other, otherPlace] : llvm::enumerate(graph.map(*sweep.getAlong()).target))
+      if (place == otherPlace) {
+        owners.push_back(owner);
+        partners.push_back(other);
+      }
+}
+
 RefTensor SweepEvaluator::read(const RefTensor &operand, AccessAttr access) const {
+  if (hasPairs && access.getKind() == AccessKind::Member)
+    return gatherRows(operand, partners, 0);
+  if (hasPairs && access.getKind() == AccessKind::GatherMember) {
+    std::vector<int64_t> targets;
+    for (int64_t partner : partners)
+      targets.push_back(graph.map(access.getMap().getValue()).target[partner]);
+    return gatherRows(operand, targets, access.getFill() ? access.getFill().getValueAsDouble() : 0);
+  }
+
   switch (access.getKind()) {
   case AccessKind::Shared:
     return operand;
@@ -200,7 +228,7 @@ RefTensor SweepEvaluator::softmax(SoftmaxOp op) const {
 RefTensor SweepEvaluator::elementNumbers(mpdfg::ElementOp op) const {
   RefTensor result(false, op.getMember() ? int64_t(owners.size()) : ownerCount, mpdfg::getFeatureShape(op.getType()));
   for (int64_t i = 0; i < result.rows; ++i)
-    *result.row(i) = double(i);
+    *result.row(i) = double(op.getMember() && hasPairs ? partners[i] : i);
   return result;
 }
 

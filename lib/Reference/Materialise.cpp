@@ -68,7 +68,8 @@ private:
   const RootGraph &root;
   GraphData graph;
   llvm::StringSet<> open;                    ///< symbols being computed: needing one of them again is a cycle
-  llvm::StringMap<Targets> owners;           ///< of each selection
+  llvm::StringMap<Targets> owners;           ///< of each selection, and of pairs
+  llvm::StringMap<Targets> partners;         ///< of pairs
   llvm::StringMap<Targets> members;          ///< of each filter: the kept elements of its base
   llvm::StringMap<Targets> classes, samples; ///< of each distinct space: base -> tuple; tuple -> its first element
 };
@@ -207,6 +208,22 @@ Error Materialiser::computeSpace(SpaceOp space) {
 
   case SpaceKind::Selection:
     return countSelection(space);
+
+  case SpaceKind::Pairs:
+    if (Error error = needSpace(*space.getBase()))
+      return error;
+    if (Error error = needSpace(*space.getOf()))
+      return error;
+    if (Error error = needMaps(space.getMapsAttr()))
+      return error;
+    for (auto [i, left] : llvm::enumerate(targets(space.getMapsAttr()[0])))
+      for (auto [j, right] : llvm::enumerate(targets(space.getMapsAttr()[1])))
+        if (left == right) {
+          owners[name].push_back(i);
+          partners[name].push_back(j);
+        }
+    graph.extents[name] = owners[name].size();
+    return Error::success();
   }
   llvm_unreachable("unknown space kind");
 }
@@ -298,6 +315,14 @@ Error Materialiser::computeMap(MapOp map, Targets &target) {
 
   case MapKind::Owner:
     target = owners[map.getFrom()];
+    return Error::success();
+
+  case MapKind::Partner:
+    target = partners[map.getFrom()];
+    return Error::success();
+
+  case MapKind::Only:
+    target.assign(size_t(graph.extent(map.getFrom())), 0);
     return Error::success();
 
   case MapKind::Chosen: // Not before something has chosen.

@@ -54,6 +54,8 @@ static int64_t derivedCapacity(const Model &model, int64_t space, const int64_t 
     for (int64_t i = 0; i < record.numParts; ++i)
       total += capacities[model.list(record.partsAt)[i]];
     return total;
+  case SpaceKind::Pairs:
+    return __builtin_mul_overflow(capacities[record.base], capacities[record.of], &total) ? kMaxExtent + 1 : total;
   case SpaceKind::Selection:
     return __builtin_mul_overflow(capacities[record.base], least(record.most, capacities[record.of]), &total)
                ? kMaxExtent + 1

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Filters, unions and distinct tuples, and the maps that come with them. Distinct tuples are found by sorting the
-// base's elements with one stable counting sort for each component, the last component first; equal tuples are then
-// neighbours and stand in lexicographic order.
+// Filters, unions and distinct tuples, and the maps that come with them; pairs are in Pairs.cpp. Distinct tuples are
+// found by sorting the base's elements with one stable counting sort for each component, the last component first;
+// equal tuples are then neighbours and stand in lexicographic order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +37,8 @@ gnnc_status Topology::deriveSpace(int64_t space) {
     return deriveUnion(space);
   case SpaceKind::Selection:
     return builder ? deriveSelectionOnDevice(space) : deriveSelection(space);
+  case SpaceKind::Pairs:
+    return builder ? derivePairsOnDevice(space) : derivePairs(space);
   default:
     return builder ? deriveDistinctOnDevice(space) : deriveDistinct(space);
   }
@@ -150,6 +152,14 @@ gnnc_status Topology::deriveMap(int64_t map) {
   maps[map].isChosen = isChosen;
   if (isChosen)
     return GNNC_OK;
+  if (isUnlisted(map)) {
+    maps[map].isExamined = maps[map].inOrder = true;
+    return GNNC_OK;
+  }
+  if (record.kind == MapKind::Partner) {
+    maps[map].targets = spaces[record.from].partners;
+    return GNNC_OK;
+  }
   // These were made with their spaces.
   if (record.kind == MapKind::Inclusion || record.kind == MapKind::Owner || record.kind == MapKind::Class) {
     maps[map].targets = record.kind == MapKind::Class ? spaces[record.to].classes : spaces[record.from].members;
@@ -207,6 +217,9 @@ gnnc_status Topology::deriveMap(int64_t map) {
       result[i] = static_cast<int32_t>(before + i);
     break;
   }
+  case MapKind::Only:
+    memset(result, 0, count * sizeof(int32_t));
+    break;
   default: { // MapKind::Compose
     Targets inner = targets(parts[0]), outer = targets(parts[1]);
     for (int64_t i = 0; i < count; ++i)

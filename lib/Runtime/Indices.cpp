@@ -34,6 +34,9 @@ gnnc_status Indices::grouping(int64_t map, const Grouping *&result) {
 }
 
 gnnc_status Indices::makeGrouping(int64_t map, Grouping &result) {
+  int64_t maps[2];
+  if (topology.isUnlisted(map) && topology.isSideOfPairs(map, maps))
+    return groupPairs(map, maps, result);
   if (topology.builder)
     return makeGroupingOnDevice(map, result);
   const MapRec &record = topology.model.map(map);
@@ -110,6 +113,8 @@ gnnc_status Indices::array(const IndexRec &record, const int32_t *&data, int64_t
     data = topology.maps[record.map].targets;
     return GNNC_OK;
   }
+  if (record.kind == IndexKind::Shift)
+    return shiftOfPairs(record.map, data, length);
   const Grouping *group;
   if (gnnc_status status = grouping(record.map, group))
     return status;

@@ -24,6 +24,7 @@
 #include "Graph.cpp"
 #include "Indices.cpp"
 #include "MemoryPlan.cpp"
+#include "Pairs.cpp"
 #include "Partition.cpp"
 #include "Preparation.cpp"
 #include "PrepareBuffers.cpp"

@@ -37,10 +37,12 @@ struct Targets {
 };
 
 struct SpaceData {
-  const int32_t *members = nullptr; ///< Filter: the element of the base each element is; Selection: its owner
-  const int32_t *classes = nullptr; ///< Distinct: the element of the space each element of the base belongs to
-  const int32_t *first = nullptr;   ///< Distinct: the first element of the base in each element
-  bool missing = false;             ///< not given, or made of something that was not
+  /// Filter: the element of the base each element is; Selection, and Pairs that are listed: its owner
+  const int32_t *members = nullptr;
+  const int32_t *partners = nullptr; ///< Pairs that are listed: whom the owner is paired with
+  const int32_t *classes = nullptr;  ///< Distinct: the element of the space each element of the base belongs to
+  const int32_t *first = nullptr;    ///< Distinct: the first element of the base in each element
+  bool missing = false;              ///< not given, or made of something that was not
 };
 
 struct MapData {
@@ -86,6 +88,13 @@ public:
   /// Begins to find out about a derived map; `finishReading` waits for that as well. There is room for so many.
   GNNC_OF_PART gnnc_status examineLater(int64_t map);
   GNNC_OF_PART bool hasRoomForFindings() const;
+  /// Whether a map leads from pairs that are not listed: there are no targets.
+  bool isUnlisted(int64_t map) const {
+    const table::SpaceRec &from = model.space(model.map(map).from);
+    return from.kind == table::SpaceKind::Pairs && !from.isListed;
+  }
+  /// Whether a map leads from pairs to one of their sides; then the two maps that they are made of, its own side first.
+  bool isSideOfPairs(int64_t map, int64_t (&maps)[2]) const;
   Targets targets(int64_t map) const { return map == table::kIdentity ? Targets{} : Targets{maps[map].targets}; }
 
 private:
@@ -116,6 +125,9 @@ private:
   }
   gnnc_status deriveUnion(int64_t space);
   gnnc_status deriveDistinct(int64_t space);
+  gnnc_status derivePairs(int64_t space);
+  gnnc_status tooManyPairs(int64_t space);
+  GNNC_OF_PART gnnc_status derivePairsOnDevice(int64_t space);
   GNNC_OF_PART gnnc_status deriveSelection(int64_t space);
   GNNC_OF_PART gnnc_status deriveFilterOnDevice(int64_t space);
   GNNC_OF_PART gnnc_status deriveDistinctOnDevice(int64_t space);

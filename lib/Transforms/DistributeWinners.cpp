@@ -84,6 +84,7 @@ SmallVector<Value> Distributor::placesOf(FlatSymbolRefAttr name, Type element) {
     }
     break;
   case SpaceKind::Selection:
+  case SpaceKind::Pairs:
     llvm_unreachable("cannot be distributed");
   case SpaceKind::Distinct: // As tuples are compared.
     for (auto [i, ofTarget] : llvm::enumerate(parts))

@@ -25,6 +25,7 @@ bool RemoteMaps::isDivided(FlatSymbolRefAttr name) const {
   case SpaceKind::Filter:
   case SpaceKind::Distinct:
   case SpaceKind::Selection:
+  case SpaceKind::Pairs:
     return isDivided(space.getBaseAttr());
   case SpaceKind::Union:
     return llvm::any_of(space.getPartsAttr(), [&](Attribute part) { return isDivided(cast<FlatSymbolRefAttr>(part)); });
@@ -152,6 +153,8 @@ FailureOr<bool> RemoteMaps::classify(MapOp map) {
   case MapKind::Injection:
   case MapKind::Owner:
   case MapKind::Chosen:
+  case MapKind::Partner:
+  case MapKind::Only:
     return false;
   case MapKind::Parts: {
     bool any = false;
@@ -201,6 +204,8 @@ LogicalResult RemoteMaps::checkSpace(SpaceOp op) {
   auto self = FlatSymbolRefAttr::get(op);
   if (op.getKind() == SpaceKind::Selection)
     return op.emitOpError() << "cannot be distributed: what is chosen by values may be on another rank";
+  if (op.getKind() == SpaceKind::Pairs)
+    return op.emitOpError() << "cannot be distributed: what elements are paired with may be on another rank";
   if (!isDivided(self))
     return success();
   SmallVector<Attribute> madeOf;
@@ -235,6 +240,7 @@ bool RemoteMaps::isInOrder(FlatSymbolRefAttr name) const {
   case SpaceKind::Union:
     return llvm::all_of(space.getPartsAttr(), isSpaceInOrder);
   case SpaceKind::Selection:
+  case SpaceKind::Pairs:
     return false;
   case SpaceKind::Distinct: // Elements of other ranks come last.
     return llvm::all_of(space.getMapsAttr(), [&](Attribute of) {

@@ -79,7 +79,7 @@ def MPDFG_SpaceKind : MPDFG_Enum<"SpaceKind", "how a space is formed",
                                  [I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Static", 1, "static">,
                                   I32EnumAttrCase<"Filter", 2, "filter">, I32EnumAttrCase<"Union", 3, "union">,
                                   I32EnumAttrCase<"Distinct", 4, "distinct">, I32EnumAttrCase<"Share", 5, "share">,
-                                  I32EnumAttrCase<"Selection", 6, "selection">]>;
+                                  I32EnumAttrCase<"Selection", 6, "selection">, I32EnumAttrCase<"Pairs", 7, "pairs">]>;
 
 def MPDFG_MapKind : MPDFG_Enum<"MapKind", "how a map is formed",
                                [I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Inclusion", 1, "inclusion">,
@@ -87,7 +87,8 @@ def MPDFG_MapKind : MPDFG_Enum<"MapKind", "how a map is formed",
                                 I32EnumAttrCase<"Projection", 4, "projection">, I32EnumAttrCase<"Class", 5, "class">,
                                 I32EnumAttrCase<"Last", 6, "last">, I32EnumAttrCase<"Compose", 7, "compose">,
                                 I32EnumAttrCase<"Injection", 8, "injection">, I32EnumAttrCase<"Owner", 9, "owner">,
-                                I32EnumAttrCase<"Chosen", 10, "chosen">]>;
+                                I32EnumAttrCase<"Chosen", 10, "chosen">, I32EnumAttrCase<"Partner", 11, "partner">,
+                                I32EnumAttrCase<"Only", 12, "only">]>;
 
 def MPDFG_UnaryKind
     : MPDFG_Enum<

@@ -81,17 +81,21 @@ LogicalResult SpaceOp::verifySymbolUses(SymbolTableCollection &symbols) {
       to = map.getToAttr();
     }
   }
-  if ((kind == SpaceKind::Selection) != (getOf() && getMost()) || (getOthers() && kind != SpaceKind::Selection))
+  if ((kind == SpaceKind::Selection) != getMost().has_value() || (getOthers() && kind != SpaceKind::Selection))
     return emitOpError() << "a selection and no other has elements to choose from, and how many";
-  if (kind == SpaceKind::Selection) {
+  if (getOf().has_value() != (kind == SpaceKind::Selection || kind == SpaceKind::Pairs))
+    return emitOpError() << "a selection or pairs, and no other, have elements beside those of a base";
+  if (getOf()) {
     if (!getBase())
       return emitOpError() << "expected a base";
     if (!lookupSpace(*this, getBaseAttr(), symbols) || !lookupSpace(*this, getOfAttr(), symbols))
       return failure();
-    if (int64_t(*getMost()) < 1)
+    if (getMost() && int64_t(*getMost()) < 1)
       return emitOpError() << "expected one element to choose or more, found " << int64_t(*getMost());
     if (getOthers() && getBaseAttr() != getOfAttr())
       return emitOpError() << "expected its own base to choose others from, found " << getOfAttr();
+    if (kind == SpaceKind::Pairs && !getMaps())
+      return emitOpError() << "expected two maps";
     if (getMaps() && getMaps()->size() != 2)
       return emitOpError() << "expected two maps or none";
     FlatSymbolRefAttr to;
@@ -105,7 +109,7 @@ LogicalResult SpaceOp::verifySymbolUses(SymbolTableCollection &symbols) {
       if (map.getPartial())
         return emitOpError() << "expected maps that are defined everywhere, found " << name;
       if (to && map.getToAttr() != to)
-        return emitOpError() << "the maps of a selection lead to " << to << " and " << map.getToAttr();
+        return emitOpError() << "the maps lead to " << to << " and " << map.getToAttr();
       to = map.getToAttr();
     }
   }
@@ -205,13 +209,21 @@ LogicalResult MapOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return success(succeeded(verifyPartial(a)) && succeeded(verifyPartial(b)));
   }
   case MapKind::Owner:
-    return from.getKind() == SpaceKind::Selection && from.getBaseAttr() == getToAttr()
+    return (from.getKind() == SpaceKind::Selection || from.getKind() == SpaceKind::Pairs) &&
+                   from.getBaseAttr() == getToAttr()
                ? success()
-               : wrong("a map from a selection to its base");
+               : wrong("a map from a selection or pairs to the base");
   case MapKind::Chosen:
     return from.getKind() == SpaceKind::Selection && from.getOfAttr() == getToAttr()
                ? success()
                : wrong("a map from a selection to what it chooses from");
+  case MapKind::Partner:
+    return from.getKind() == SpaceKind::Pairs && from.getOfAttr() == getToAttr()
+               ? success()
+               : wrong("a map from pairs to what the base is paired with");
+  case MapKind::Only:
+    return to.getKind() == SpaceKind::Static && to.getExtent() == 1 ? success()
+                                                                    : wrong("a map to a static space of extent 1");
   case MapKind::Injection:
     return to.getKind() == SpaceKind::Union && partAt(to.getParts(), part) == getFromAttr()
                ? success()

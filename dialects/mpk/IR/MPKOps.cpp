@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/mpdfg/IR/Choices.h"
+#include "dialects/mpdfg/IR/Pairs.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -123,9 +124,24 @@ LogicalResult SweepOp::verifySymbolUses(SymbolTableCollection &symbols) {
     MapOp along = lookup(getAlongAttr());
     if (!along)
       return emitOpError() << "expected a declared map, found " << getAlongAttr();
-    if (along.getToAttr() != owner)
+    if (!getPairsAttr() && along.getToAttr() != owner)
       return emitOpError() << "goes along " << getAlongAttr() << ", which does not lead to its owners";
     member = along.getFromAttr();
+  }
+  if (getPairsAttr()) {
+    MapOp pairs = lookup(getPairsAttr());
+    if (!pairs)
+      return emitOpError() << "expected a declared map, found " << getPairsAttr();
+    if (pairs.getToAttr() != owner)
+      return emitOpError() << "has pairs by " << getPairsAttr() << ", which does not lead to its owners";
+    auto [own, other] = mpdfg::getMapsOfPairs(pairs);
+    if (!other || other != getAlongAttr()) {
+      InFlightDiagnostic diag = emitOpError() << "expected to go along the other map that pairs are made of";
+      return other ? diag << ", " << other : diag;
+    }
+    for (unsigned i = 0; i < getResults().size(); ++i)
+      if (getYieldOf(i).getKind() == AccessKind::Member)
+        return emitOpError() << "result " << i << " is for members, which are those of many owners";
   }
   auto check = [&](Type type, AccessAttr access, StringRef what, unsigned i) -> LogicalResult {
     FlatSymbolRefAttr found = mpdfg::getResidency(type), expected;

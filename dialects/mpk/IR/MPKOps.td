@@ -88,6 +88,10 @@ def SweepOp
     see more than one member. Results are yielded: an owner-level value for each owner, a member-level one for each member, or a shared one.
     Members that `along` sends nowhere are not visited: they count in nothing, and their rows of a `member` result are 0.
 
+    With `pairs`, a map from a space of pairs to `over`, an owner's members are what it is paired with: all elements that
+    `along`, the other of the two maps that the pairs are made of, sends where the owner's own map leads. An element is a
+    member of many owners then, so no result is a member's; and the pairs are nowhere in memory.
+
     Left undecided: in which order owners are visited and by whom, whether a body with a softmax walks the members once or twice (phases), the vector width, and how shared sums are
     split into blocks. With `along` absent it is elementwise work. The backward form uses the same operation: gradients of owners sweep along the same map, gradients of gathered values along the map they were gathered by.
 
@@ -108,15 +112,21 @@ def SweepOp
     ```
   }];
   let arguments = (ins OptionalAttr<FlatSymbolRefAttr>:$over, OptionalAttr<FlatSymbolRefAttr>:$along,
-      Variadic<MPDFG_Tensor>:$inputs, TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$access,
+      OptionalAttr<FlatSymbolRefAttr>:$pairs, Variadic<MPDFG_Tensor>:$inputs, TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$access,
       TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$yields);
   let results = (outs Variadic<MPDFG_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    (`over` $over^)? (`along` $along^)? `(` $inputs `)` `access` $access `yields` $yields $body attr-dict
-    `:` functional-type($inputs, $results)
+    (`over` $over^)? (`along` $along^)? (`pairs` $pairs^)? `(` $inputs `)` `access` $access `yields` $yields $body
+    attr-dict `:` functional-type($inputs, $results)
   }];
   let hasRegionVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$types, "::mlir::FlatSymbolRefAttr":$over,
+                                "::mlir::FlatSymbolRefAttr":$along, "::mlir::ValueRange":$inputs,
+                                "::mlir::ArrayAttr":$access, "::mlir::ArrayAttr":$yields),
+                            [{
+    build($_builder, $_state, types, over, along, ::mlir::FlatSymbolRefAttr(), inputs, access, yields);
+  }]>];
   let extraClassDeclaration = [{
     ::gnnc::mpk::AccessAttr getAccessOf(unsigned operand) {
       return ::llvm::cast<::gnnc::mpk::AccessAttr>(getAccess()[operand]);
@@ -124,6 +134,8 @@ def SweepOp
     ::gnnc::mpk::AccessAttr getYieldOf(unsigned result) {
       return ::llvm::cast<::gnnc::mpk::AccessAttr>(getYields()[result]);
     }
+    /// The map whose index says how many members each owner has.
+    ::mlir::FlatSymbolRefAttr getOwnersAttr() { return getPairsAttr() ? getPairsAttr() : getAlongAttr(); }
   }];
 }
 

@@ -72,6 +72,8 @@ public:
   /// A new one at each call: what is chosen is not known by these arguments. `maps` are none or two.
   MaybeId selectionSpace(llvm::StringRef name, Id base, Id of, llvm::ArrayRef<Id> maps, int64_t most, bool others,
                          Loc loc);
+  /// The pairs (i, j) of `base` and `of` with maps[0](i) == maps[1](j).
+  MaybeId pairsSpace(llvm::StringRef name, Id base, Id of, llvm::ArrayRef<Id> maps, Loc loc);
 
   /// A root map; the existing one if it has been declared before.
   MaybeId rootMap(llvm::StringRef name, Id from, Id to, bool partial, Loc loc);
@@ -82,8 +84,12 @@ public:
   MaybeId projection(Id distinct, int number, Loc loc);
   MaybeId classOf(Id distinct, Loc loc);
   MaybeId last(llvm::StringRef name, Id map, Loc loc);
-  MaybeId owner(Id selection, Loc loc);
+  /// Of a selection, or of pairs.
+  MaybeId owner(Id space, Loc loc);
   MaybeId chosen(Id selection, Loc loc);
+  MaybeId partner(Id pairs, Loc loc);
+  /// The map of all elements of a space to the one element of a static space of extent 1; kNone: of one made here.
+  MaybeId only(Id from, Id to, Loc loc);
   /// First one, then the other; kNone is the identity. A new map is called `name`, or, if that is empty, after the two
   /// maps.
   MaybeId compose(Id first, Id second, Loc loc, llvm::StringRef name = "");
@@ -179,7 +185,8 @@ private:
   bool isProgramName(llvm::StringRef name) const;
   Id addSpace(Space space, llvm::StringRef wanted, bool exact);
   Id addMap(Map map, llvm::StringRef wanted, bool exact);
-  MaybeId selectionMap(Map::Kind kind, Id selection, llvm::StringRef lacking, Loc loc);
+  MaybeId endOfPairs(Map::Kind kind, Id space, llvm::StringRef lacking, Loc loc);
+  bool checkTogether(Id base, Id of, llvm::ArrayRef<Id> maps, Loc loc);
   MaybeId addValue(Value value);
   MaybeId addGiven(OpCode op, llvm::StringRef name, Id residency, llvm::ArrayRef<Axis> axes, Loc loc);
   bool checkNames(const std::vector<bool> &usedSpaces, const std::vector<bool> &usedMaps);

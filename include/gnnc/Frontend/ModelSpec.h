@@ -56,6 +56,7 @@ struct Space {
     Union,     ///< the disjoint union of `parts`, in order
     Distinct,  ///< the distinct tuples (maps[0](i), maps[1](i), ...) over i in `base`, in lexicographic order
     Selection, ///< for each element of `base`, `most` elements of `of` (or all there are) that a value chooses
+    Pairs,     ///< the pairs (i, j) of `base` and `of` with maps[0](i) == maps[1](j), in lexicographic order
   };
   std::string name;
   Kind kind = Kind::Root;
@@ -84,8 +85,10 @@ struct Map {
     Class,      ///< base of a Distinct space -> that space
     Last,       ///< codomain of parts[0] -> domain of parts[0]: the last element mapped there; partial
     Compose,    ///< first parts[0], then parts[1]; undefined where either is
-    Owner,      ///< Selection -> its base: the element that it was chosen for
+    Owner,      ///< Selection -> its base: the element that it was chosen for; Pairs -> its base
     Chosen,     ///< Selection -> its `of`: the element that was chosen, known where a value such as Nearest chooses
+    Partner,    ///< Pairs -> its `of`
+    Only,       ///< to the one element of a static space of extent 1
   };
   std::string name;
   Kind kind = Kind::Root;

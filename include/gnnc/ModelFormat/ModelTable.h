@@ -25,13 +25,13 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 16;
+constexpr int64_t kTableVersion = 17;
 
 //===----------------------------------------------------------------------===//
 // Spaces and maps: meanings as in include/gnnc/Frontend/ModelSpec.h
 //===----------------------------------------------------------------------===//
 
-enum class SpaceKind : int64_t { Root, Static, Filter, Union, Distinct, Selection };
+enum class SpaceKind : int64_t { Root, Static, Filter, Union, Distinct, Selection, Pairs };
 enum class MapKind : int64_t {
   Root,
   Inclusion,
@@ -43,7 +43,9 @@ enum class MapKind : int64_t {
   Compose,
   Injection,
   Owner,
-  Chosen
+  Chosen,
+  Partner,
+  Only
 };
 
 // Among the parts of a map:
@@ -58,11 +60,12 @@ struct SpaceRec {
   int64_t name;
   SpaceKind kind;
   int64_t extent; // Static; else -1
-  int64_t base;   // Filter, Distinct, Selection: the space whose elements it is made of, or that they are chosen for
+  int64_t base;   // Filter, Distinct, Selection, Pairs: whose elements it is made of, or that others are for
   int64_t mapsAt, numMaps;
   int64_t equal;             // Filter: elements whose maps agree, else those whose maps differ; or kOnFirstRank
   int64_t partsAt, numParts; // Union
-  int64_t of, most, others;  // Selection
+  int64_t of, most, others;  // Selection; Pairs: of
+  int64_t isListed;          // Pairs: whether any index needs to know which they are, and not only how many
 };
 struct MapRec {
   int64_t name;
@@ -85,6 +88,8 @@ enum class IndexKind : int64_t {
   Sorted,        // [members]: other(element at each position), -1 where undefined
   Raw,           // [extent(from)]: map itself, -1 where undefined
   MembersOrNone, // Members, or no array where these are 0, 1, 2, ...
+  Shift,         // [extent(to)], of a map from pairs to a side: what is added to a position of an owner's pairs to find
+                 // the member that the owner is paired with in the grouping by the other side's map
 };
 struct IndexRec {
   IndexKind kind;
@@ -355,8 +360,8 @@ extern const gnnc::table::DeviceImage gnnc_model_preparation[]; // of lib/Target
 extern const gnnc::table::DriverLoader gnnc_model_driver;
 // &gnnc_ranks; null in a model for one process, which then has nothing to do with ranks.
 extern const char *const gnnc_model_ranks;
-// &gnnc_choices, or on a GPU &gnnc_device_choices; null in a model that chooses nothing by values. Nobody reads it: it has
-// the part of the runtime linked.
+// &gnnc_choices, or on a GPU &gnnc_device_choices; null in a model that chooses nothing by values. Nobody reads it: it
+// has the part of the runtime linked.
 extern const char *const gnnc_model_choices;
 // Defined by the runtime, for the model to point to.
 gnnc_status gnnc_load_cuda_driver(const void **driver, gnnc_error *error);

@@ -100,11 +100,11 @@ private:
 void Importer::importSpaces() {
   for (const frontend::Space &space : model.spaces) {
     auto optional = [&](bool has, Attribute attr) { return has ? attr : Attribute(); };
-    bool selection = space.kind == frontend::Space::Kind::Selection;
-    bool derived =
-        space.kind == frontend::Space::Kind::Filter || space.kind == frontend::Space::Kind::Distinct || selection;
+    bool selection = space.kind == frontend::Space::Kind::Selection, pairs = space.kind == frontend::Space::Kind::Pairs;
+    bool derived = space.kind == frontend::Space::Kind::Filter || space.kind == frontend::Space::Kind::Distinct ||
+                   selection || pairs;
     // Kinds of ranks alone come between.
-    SpaceKind kind = selection ? SpaceKind::Selection : SpaceKind(unsigned(space.kind));
+    SpaceKind kind = selection ? SpaceKind::Selection : pairs ? SpaceKind::Pairs : SpaceKind(unsigned(space.kind));
     SpaceOp::create(builder, location(space.loc), builder.getStringAttr(space.name),
                     SpaceKindAttr::get(builder.getContext(), kind),
                     cast_or_null<IntegerAttr>(
@@ -113,7 +113,7 @@ void Importer::importSpaces() {
                     derived && !space.maps.empty() ? symbols(space.maps, true) : ArrayAttr(),
                     space.equal ? builder.getUnitAttr() : UnitAttr(),
                     space.kind == frontend::Space::Kind::Union ? symbols(space.parts, false) : ArrayAttr(),
-                    selection ? spaceRef(space.of) : FlatSymbolRefAttr(),
+                    selection || pairs ? spaceRef(space.of) : FlatSymbolRefAttr(),
                     selection ? builder.getI64IntegerAttr(space.most) : IntegerAttr(),
                     space.others ? builder.getUnitAttr() : UnitAttr());
   }
@@ -124,9 +124,11 @@ void Importer::importMaps() {
     bool part = map.kind == frontend::Map::Kind::Part || map.kind == frontend::Map::Kind::Projection;
     bool parts = map.kind == frontend::Map::Kind::Parts || map.kind == frontend::Map::Kind::Last ||
                  map.kind == frontend::Map::Kind::Compose;
-    MapKind kind = map.kind == frontend::Map::Kind::Owner    ? MapKind::Owner
-                   : map.kind == frontend::Map::Kind::Chosen ? MapKind::Chosen
-                                                             : MapKind(unsigned(map.kind));
+    MapKind kind = map.kind == frontend::Map::Kind::Owner     ? MapKind::Owner
+                   : map.kind == frontend::Map::Kind::Chosen  ? MapKind::Chosen
+                   : map.kind == frontend::Map::Kind::Partner ? MapKind::Partner
+                   : map.kind == frontend::Map::Kind::Only    ? MapKind::Only
+                                                              : MapKind(unsigned(map.kind));
     MapOp::create(
         builder, location(map.loc), builder.getStringAttr(map.name), MapKindAttr::get(builder.getContext(), kind),
         spaceRef(map.from), spaceRef(map.to), map.partial ? builder.getUnitAttr() : UnitAttr(),

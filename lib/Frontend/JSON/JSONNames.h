@@ -28,13 +28,14 @@ template <typename T> struct JSONWord {
 inline constexpr JSONWord<Space::Kind> spaceKinds[] = {
     {Space::Kind::Root, "root"},   {Space::Kind::Static, "static"},     {Space::Kind::Filter, "filter"},
     {Space::Kind::Union, "union"}, {Space::Kind::Distinct, "distinct"}, {Space::Kind::Selection, "selection"},
+    {Space::Kind::Pairs, "pairs"},
 };
 
 inline constexpr JSONWord<Map::Kind> mapKinds[] = {
     {Map::Kind::Root, "root"},     {Map::Kind::Inclusion, "inclusion"},   {Map::Kind::Part, "part"},
     {Map::Kind::Parts, "parts"},   {Map::Kind::Projection, "projection"}, {Map::Kind::Class, "class"},
     {Map::Kind::Last, "last"},     {Map::Kind::Compose, "compose"},       {Map::Kind::Owner, "owner"},
-    {Map::Kind::Chosen, "chosen"},
+    {Map::Kind::Chosen, "chosen"}, {Map::Kind::Partner, "partner"},       {Map::Kind::Only, "only"},
 };
 
 /// Inputs, parameters and states have lists of their own.

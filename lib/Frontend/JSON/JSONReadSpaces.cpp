@@ -118,6 +118,8 @@ bool JSONReader::readSpace(const Cursor &at) {
     keys.insert(keys.end(), {"base", "maps"});
   if (*kind == Space::Kind::Selection)
     keys.insert(keys.end(), {"base", "of", "most"});
+  if (*kind == Space::Kind::Pairs)
+    keys.insert(keys.end(), {"base", "of", "maps"});
   std::vector<const char *> allowed = keys;
   allowed.push_back("loc");
   if (*kind == Space::Kind::Selection)
@@ -172,6 +174,15 @@ bool JSONReader::readSpace(const Cursor &at) {
       id = builder.selectionSpace(*name, *base, *of, *belongs, *most, *others, loc);
     break;
   }
+  case Space::Kind::Pairs: {
+    auto base = spaceAt(at["base"]), of = spaceAt(at["of"]);
+    auto belongs = mapsAt(at["maps"]);
+    if (belongs && belongs->size() != 2)
+      return errors.report(at.pointer + "/maps", "expected two maps, from `base` and from `of`");
+    if (base && of && belongs)
+      id = builder.pairsSpace(*name, *base, *of, *belongs, loc);
+    break;
+  }
   }
   if (!id || errors.any())
     return false;
@@ -190,12 +201,14 @@ bool JSONReader::readMap(const Cursor &at) {
   std::vector<const char *> keys = {"name", "kind"};
   switch (*kind) {
   case Map::Kind::Root:
+  case Map::Kind::Only:
     keys.insert(keys.end(), {"from", "to"});
     break;
   case Map::Kind::Inclusion:
   case Map::Kind::Class:
   case Map::Kind::Owner:
   case Map::Kind::Chosen:
+  case Map::Kind::Partner:
     keys.push_back("of");
     break;
   case Map::Kind::Part:
@@ -242,9 +255,18 @@ bool JSONReader::readMap(const Cursor &at) {
     break;
   case Map::Kind::Owner:
   case Map::Kind::Chosen:
+  case Map::Kind::Partner:
     if (auto of = spaceAt(at["of"]))
-      id = *kind == Map::Kind::Owner ? builder.owner(*of, loc) : builder.chosen(*of, loc);
+      id = *kind == Map::Kind::Owner    ? builder.owner(*of, loc)
+           : *kind == Map::Kind::Chosen ? builder.chosen(*of, loc)
+                                        : builder.partner(*of, loc);
     break;
+  case Map::Kind::Only: {
+    auto from = spaceAt(at["from"]), to = spaceAt(at["to"]);
+    if (from && to)
+      id = builder.only(*from, *to, loc);
+    break;
+  }
   case Map::Kind::Part:
   case Map::Kind::Projection: {
     auto of = spaceAt(at["of"]);

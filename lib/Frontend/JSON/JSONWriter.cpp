@@ -115,6 +115,11 @@ private:
       if (space.others)
         object["others"] = true;
       break;
+    case Space::Kind::Pairs:
+      object["base"] = model.spaces[space.base].name;
+      object["of"] = model.spaces[space.of].name;
+      object["maps"] = mapNames(space.maps);
+      break;
     }
     place(object, space.loc);
     return object;
@@ -132,7 +137,12 @@ private:
     case Map::Kind::Inclusion:
     case Map::Kind::Owner:
     case Map::Kind::Chosen:
+    case Map::Kind::Partner:
       object["of"] = model.spaces[map.from].name;
+      break;
+    case Map::Kind::Only:
+      object["from"] = model.spaces[map.from].name;
+      object["to"] = model.spaces[map.to].name;
       break;
     case Map::Kind::Class:
       object["of"] = model.spaces[map.to].name;
@@ -172,9 +182,8 @@ private:
   }
 
   json outputs(const std::vector<Output> &outputs) const {
-    return list(outputs, [&](const Output &each) {
-      return json{{"name", each.name}, {"value", valueName(each.value)}};
-    });
+    return list(outputs,
+                [&](const Output &each) { return json{{"name", each.name}, {"value", valueName(each.value)}}; });
   }
 
   json program(const Program &program) const {

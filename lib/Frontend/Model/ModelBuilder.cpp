@@ -250,6 +250,44 @@ MaybeId ModelBuilder::distinctSpace(StringRef name, Id base, ArrayRef<Id> maps, 
   return derivedSpaces[key] = addSpace(std::move(space), name, /*exact=*/false);
 }
 
+/// Whether two maps say which elements of two spaces belong together.
+bool ModelBuilder::checkTogether(Id base, Id of, ArrayRef<Id> maps, Loc loc) {
+  auto wrong = [&](const Twine &message) {
+    fail(loc, message);
+    return false;
+  };
+  for (auto [map, from] : {std::pair(maps[0], base), std::pair(maps[1], of)}) {
+    if (!checkMap(map, loc) || !isKnownWithGraph(map, "what belongs together", loc))
+      return false;
+    if (model.maps[map].partial)
+      return wrong("all elements belong somewhere, but '" + model.maps[map].name + "' is partial");
+    if (model.maps[map].from != from)
+      return wrong("expected a map from '" + spaceName(from) + "', found '" + model.maps[map].name + "' from '" +
+                   spaceName(model.maps[map].from) + "'");
+  }
+  if (model.maps[maps[0]].to != model.maps[maps[1]].to)
+    return wrong("what belongs together goes to one element, but '" + model.maps[maps[0]].name + "' is to '" +
+                 spaceName(model.maps[maps[0]].to) + "' and '" + model.maps[maps[1]].name + "' is to '" +
+                 spaceName(model.maps[maps[1]].to) + "'");
+  return true;
+}
+
+MaybeId ModelBuilder::pairsSpace(StringRef name, Id base, Id of, ArrayRef<Id> maps, Loc loc) {
+  if (!checkSpace(base, loc) || !checkSpace(of, loc) || !checkTogether(base, of, maps, loc))
+    return std::nullopt;
+  std::vector<int64_t> key = {int64_t(Space::Kind::Pairs), base, of};
+  llvm::append_range(key, maps);
+  if (auto known = derivedSpaces.find(key); known != derivedSpaces.end())
+    return known->second;
+  Space space;
+  space.kind = Space::Kind::Pairs;
+  space.base = base;
+  space.of = of;
+  space.maps.assign(maps.begin(), maps.end());
+  space.loc = loc;
+  return derivedSpaces[key] = addSpace(std::move(space), name, /*exact=*/false);
+}
+
 MaybeId ModelBuilder::selectionSpace(StringRef name, Id base, Id of, ArrayRef<Id> maps, int64_t most, bool others,
                                      Loc loc) {
   if (!checkSpace(base, loc) || !checkSpace(of, loc))
@@ -259,21 +297,8 @@ MaybeId ModelBuilder::selectionSpace(StringRef name, Id base, Id of, ArrayRef<Id
   if (others && base != of)
     return fail(loc, "elements of '" + spaceName(of) + "' are chosen for those of '" + spaceName(base) +
                          "', so none could be chosen for itself");
-  if (!maps.empty()) {
-    for (auto [map, from] : {std::pair(maps[0], base), std::pair(maps[1], of)}) {
-      if (!checkMap(map, loc) || !isKnownWithGraph(map, "what belongs together", loc))
-        return std::nullopt;
-      if (model.maps[map].partial)
-        return fail(loc, "all elements belong somewhere, but '" + model.maps[map].name + "' is partial");
-      if (model.maps[map].from != from)
-        return fail(loc, "expected a map from '" + spaceName(from) + "', found '" + model.maps[map].name + "' from '" +
-                             spaceName(model.maps[map].from) + "'");
-    }
-    if (model.maps[maps[0]].to != model.maps[maps[1]].to)
-      return fail(loc, "what belongs together goes to one element, but '" + model.maps[maps[0]].name + "' is to '" +
-                           spaceName(model.maps[maps[0]].to) + "' and '" + model.maps[maps[1]].name + "' is to '" +
-                           spaceName(model.maps[maps[1]].to) + "'");
-  }
+  if (!maps.empty() && !checkTogether(base, of, maps, loc))
+    return std::nullopt;
   Space space;
   space.kind = Space::Kind::Selection;
   space.base = base;
@@ -472,32 +497,65 @@ MaybeId ModelBuilder::last(StringRef name, Id of, Loc loc) {
   return derivedMaps[key] = addMap(std::move(map), name, /*exact=*/false);
 }
 
-/// The map of a selection to its base or to what is chosen in it.
-MaybeId ModelBuilder::selectionMap(Map::Kind kind, Id selection, StringRef lacking, Loc loc) {
-  if (!checkSpace(selection, loc))
+/// The map of a selection, or of pairs, to its base or to what that is paired with.
+MaybeId ModelBuilder::endOfPairs(Map::Kind kind, Id id, StringRef lacking, Loc loc) {
+  if (!checkSpace(id, loc))
     return std::nullopt;
-  const Space &space = model.spaces[selection];
-  if (space.kind != Space::Kind::Selection)
-    return fail(loc, "space '" + space.name + "' is not a selection, so " + lacking.str());
-  std::vector<int64_t> key = {int64_t(kind), selection};
+  const Space &space = model.spaces[id];
+  bool isPairs = space.kind == Space::Kind::Pairs && kind != Map::Kind::Chosen;
+  if (!isPairs && (space.kind != Space::Kind::Selection || kind == Map::Kind::Partner))
+    return fail(loc, "space '" + space.name + "' " + lacking.str());
+  std::vector<int64_t> key = {int64_t(kind), id};
   if (auto known = derivedMaps.find(key); known != derivedMaps.end())
     return known->second;
   bool toOwner = kind == Map::Kind::Owner;
   Map map;
   map.kind = kind;
-  map.from = selection;
+  map.from = id;
   map.to = toOwner ? space.base : space.of;
   map.loc = loc;
   std::string name = space.name + (toOwner ? ".dst" : ".src");
   return derivedMaps[key] = addMap(std::move(map), name, /*exact=*/false);
 }
 
-MaybeId ModelBuilder::owner(Id selection, Loc loc) {
-  return selectionMap(Map::Kind::Owner, selection, "its elements have no owner", loc);
+MaybeId ModelBuilder::owner(Id space, Loc loc) {
+  return endOfPairs(Map::Kind::Owner, space, "is not a selection and not of pairs, so its elements have no owner", loc);
 }
 
 MaybeId ModelBuilder::chosen(Id selection, Loc loc) {
-  return selectionMap(Map::Kind::Chosen, selection, "nothing is chosen in it", loc);
+  return endOfPairs(Map::Kind::Chosen, selection, "is not a selection, so nothing is chosen in it", loc);
+}
+
+MaybeId ModelBuilder::partner(Id pairs, Loc loc) {
+  return endOfPairs(Map::Kind::Partner, pairs, "is not of pairs, so its elements have no partner", loc);
+}
+
+MaybeId ModelBuilder::only(Id from, Id to, Loc loc) {
+  if (!checkSpace(from, loc) || (to != kNone && !checkSpace(to, loc)))
+    return std::nullopt;
+  if (to != kNone && (model.spaces[to].kind != Space::Kind::Static || model.spaces[to].extent != 1))
+    return fail(loc, "expected a static space of extent 1, found '" + spaceName(to) + "'");
+  if (to == kNone) {
+    auto [whole, isNew] = derivedSpaces.try_emplace({int64_t(Space::Kind::Static), 1}, kNone);
+    if (isNew) {
+      Space space;
+      space.kind = Space::Kind::Static;
+      space.extent = 1;
+      space.loc = loc;
+      whole->second = addSpace(std::move(space), "whole", /*exact=*/false);
+    }
+    to = whole->second;
+  }
+  std::vector<int64_t> key = {int64_t(Map::Kind::Only), from, to};
+  if (auto known = derivedMaps.find(key); known != derivedMaps.end())
+    return known->second;
+  Map map;
+  map.kind = Map::Kind::Only;
+  map.from = from;
+  map.to = to;
+  map.loc = loc;
+  std::string name = spaceName(from) + "." + spaceName(to);
+  return derivedMaps[key] = addMap(std::move(map), name, /*exact=*/false);
 }
 
 MaybeId ModelBuilder::compose(Id first, Id second, Loc loc, StringRef name) {
@@ -520,8 +578,8 @@ MaybeId ModelBuilder::compose(Id first, Id second, Loc loc, StringRef name) {
     MaybeId inner = compose(first, two.parts[0], loc);
     return inner ? compose(*inner, two.parts[1], loc, name) : std::nullopt;
   }
-  // What is chosen belongs where its owner does, which is known with the graph.
-  if (one.kind == Map::Kind::Chosen) {
+  // What is chosen, or a partner, belongs where its owner does, which is known with the graph.
+  if (one.kind == Map::Kind::Chosen || one.kind == Map::Kind::Partner) {
     const std::vector<Id> maps = model.spaces[one.from].maps;
     if (!maps.empty() && maps[1] == second) {
       MaybeId own = owner(one.from, loc);

@@ -124,6 +124,8 @@ void SpacesAndMaps::declare(const ast::SpaceDecl &decl) {
       }
       return builder.distinctSpace(frame->prefix + decl.name.text, base, maps, loc);
     }
+    case Kind::Pairs:
+      return declarePairs(decl);
     case Kind::Nearest:
       return error(loc, "a space that is made from values is declared in a model or layer, where these are");
     }
@@ -133,6 +135,42 @@ void SpacesAndMaps::declare(const ast::SpaceDecl &decl) {
     frame->local.spaces[decl.name.text] = *id;
     record(loc, "space " + decl.name.text, loc);
   }
+}
+
+/// `pairs(m, n)`, of elements that m and n send to the same element; `pairs(m)` with one map for both sides, and
+/// `pairs(A, B)` or `pairs(A)` of all elements of spaces. A relation of the same name leads to both sides.
+MaybeId SpacesAndMaps::declarePairs(const ast::SpaceDecl &decl) {
+  Loc loc = decl.name.loc;
+  std::vector<Id> sides, maps;
+  bool all = llvm::all_of(decl.paths, [&](const ast::Path &path) {
+    return path.names.size() == 1 && !scopes.findMap(path.names[0].text) && scopes.findSpace(path.names[0].text);
+  });
+  for (const ast::Path &path : decl.paths) {
+    if (all) {
+      std::optional<Id> space = scopes.spaceNamed(path.names[0]);
+      MaybeId map = space && *space != kNone ? builder.only(*space, kNone, loc) : std::nullopt;
+      if (!map)
+        return std::nullopt;
+      sides.push_back(*space);
+      maps.push_back(*map);
+      continue;
+    }
+    std::optional<Route> route = paths.resolve(path, kUndefined, true);
+    if (!route)
+      return std::nullopt;
+    if (route->map == kNone)
+      return error(path.loc, "expected a map");
+    sides.push_back(route->from);
+    maps.push_back(route->map);
+  }
+  MaybeId space =
+      builder.pairsSpace(frame->prefix + decl.name.text, sides.front(), sides.back(), {maps.front(), maps.back()}, loc);
+  MaybeId owner = space ? builder.owner(*space, loc) : std::nullopt;
+  MaybeId partner = owner ? builder.partner(*space, loc) : std::nullopt;
+  if (!partner)
+    return std::nullopt;
+  frame->local.relations[decl.name.text] = {decl.name.text, *space, *partner, *owner, {}};
+  return space;
 }
 
 void SpacesAndMaps::declare(const ast::MapDecl &decl) {

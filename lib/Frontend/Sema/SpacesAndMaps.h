@@ -27,6 +27,7 @@ public:
 
 private:
   void declareRootRelation(const ast::RelationDecl &decl);
+  MaybeId declarePairs(const ast::SpaceDecl &decl);
   MaybeId declareUnionMap(const ast::MapDecl &decl, Id from, Id to, llvm::StringRef name);
 
   Scopes &scopes;

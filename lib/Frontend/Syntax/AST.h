@@ -98,12 +98,14 @@ struct Type {
 //===----------------------------------------------------------------------===//
 
 struct SpaceDecl {
-  enum class Kind { Root, Static, Filter, Union, Distinct, Nearest };
+  enum class Kind { Root, Static, Filter, Union, Distinct, Nearest, Pairs };
   Kind kind = Kind::Root;
   Name name;
-  Name base;               ///< Filter
-  bool equal = false;      ///< Filter
-  std::vector<Path> paths; ///< Filter, Distinct; Nearest: where points belong, and where queries do if that is another
+  Name base;          ///< Filter
+  bool equal = false; ///< Filter
+  /// Filter, Distinct; Nearest: where points belong, and where queries do if that is another; Pairs: where the first
+  /// and the second of a pair belong, or one path for both
+  std::vector<Path> paths;
   ExprPtr points, queries, count, self; ///< Nearest; queries and self may be absent
   std::vector<Name> parts;              ///< Union
   std::string source;                   ///< Root: what follows `from`

@@ -299,7 +299,7 @@ bool Parser::parseNearest(SpaceDecl &decl) {
 }
 
 /// space A [static] · space F = filter(A, m == n) · space U = union(A, B) · space P = distinct(m, n) ·
-/// space N = knn(x, k: 16)
+/// space P = pairs(m, n) · space N = knn(x, k: 16)
 bool Parser::parseSpace(SpaceDecl &decl) {
   take();
   if (!parseName(decl.name, "a space"))
@@ -334,7 +334,15 @@ bool Parser::parseSpace(SpaceDecl &decl) {
   }
   if (consumeWord("knn"))
     return parseNearest(decl);
-  return fail("'filter', 'union', 'distinct' or 'knn'");
+  if (consumeWord("pairs")) {
+    decl.kind = SpaceDecl::Kind::Pairs;
+    if (!expect("(") || !parsePath(decl.paths.emplace_back()))
+      return false;
+    if (consume(",") && !parsePath(decl.paths.emplace_back()))
+      return false;
+    return expect(")");
+  }
+  return fail("'filter', 'union', 'distinct', 'pairs' or 'knn'");
 }
 
 /// map m, n: A -> B [partial] · map m = last(F, n) · map m: U -> B = p | q · map m: A -> C = p.q

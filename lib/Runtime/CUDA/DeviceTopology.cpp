@@ -182,6 +182,13 @@ gnnc_status Topology::deriveMapOnDevice(int64_t map) {
     maps[map].targets = result;
     break;
   }
+  case MapKind::Only: {
+    int32_t *zeros = builder->array(count);
+    builder->fill(zeros, count, 0);
+    maps[map].targets = zeros;
+    maps[map].isExamined = maps[map].inOrder = true;
+    break;
+  }
   default: // MapKind::Compose
     maps[map].targets = builder->compose(targets(parts[0]).data, targets(parts[1]).data, count);
   }

@@ -55,6 +55,10 @@ const char *const kPreparationKernels[kNumPreparationKernels] = {
     "gnnc_list_each",
     "gnnc_nearest_32",
     "gnnc_nearest_64",
+    "gnnc_count_pairs",
+    "gnnc_size_pairs",
+    "gnnc_shift_pairs",
+    "gnnc_list_pairs",
 };
 
 void GraphBuilder::launchWords(Kernel kernel, int64_t blocks, int64_t *words, int64_t count, int64_t threads) {

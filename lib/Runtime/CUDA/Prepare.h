@@ -104,6 +104,14 @@ public:
   /// one of those is the identity.
   const int32_t *selection(const int32_t *own, const int32_t *others, int64_t groups, int64_t base, int64_t of,
                            int64_t most, bool isForOthers, bool hasMaps, int64_t &count);
+  /// Of pairs of `base` and `of` elements that two maps send to the same of `groups` elements: how many there are,
+  /// which they are, where those of each element begin (`places`: where those begin that the other map sends
+  /// somewhere), and what is added to that to find whom it is paired with.
+  int64_t countPairs(const int32_t *own, const int32_t *other, int64_t groups, int64_t base, int64_t of);
+  void listPairs(const int32_t *own, const int32_t *other, int64_t groups, int64_t base, int64_t of, int64_t count,
+                 const int32_t *&owners, const int32_t *&partners);
+  const int32_t *pointersOfPairs(const int32_t *own, const int32_t *places, int64_t base);
+  const int32_t *shiftOfPairs(const int32_t *own, const int32_t *pointers, const int32_t *places, int64_t base);
   GNNC_OF_PART int32_t *iota(int32_t *numbers, int64_t count);
   void fill(void *words, int64_t count, uint32_t word);
   void fill64(void *words, int64_t count, int64_t word);
@@ -210,6 +218,10 @@ private:
     ListEach,
     Nearest32,
     Nearest64,
+    CountPairs,
+    SizePairs,
+    ShiftPairs,
+    ListPairs,
   };
   struct Block {
     const void *memory;

@@ -30,7 +30,9 @@ SweepBase::SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget 
     kernel.buffer(result);
   FlatSymbolRefAttr along = sweep.getAlongAttr();
   if (along)
-    kernel.index({IndexKind::Pointers, along, {}});
+    kernel.index({IndexKind::Pointers, sweep.getOwnersAttr(), {}});
+  if (sweep.getPairsAttr())
+    kernel.index({IndexKind::Shift, sweep.getPairsAttr(), {}});
   if (namesMembers())
     kernel.index({IndexKind::Members, along, {}});
   for (unsigned i = 0; i < sweep.getInputs().size(); ++i) {
@@ -123,8 +125,12 @@ Value SweepBase::elementAt(mpdfg::ElementOp op, Value owner, Value position) {
 }
 
 std::pair<Value, Value> SweepBase::memberRange(Value owner) {
-  Value pointers = kernel.index({IndexKind::Pointers, sweep.getAlongAttr(), {}});
-  return {kernel.loadIndex(pointers, owner), kernel.loadIndex(pointers, kernel.add(owner, kernel.i64(1)))};
+  Value pointers = kernel.index({IndexKind::Pointers, sweep.getOwnersAttr(), {}});
+  Value first = kernel.loadIndex(pointers, owner), last = kernel.loadIndex(pointers, kernel.add(owner, kernel.i64(1)));
+  if (!sweep.getPairsAttr())
+    return {first, last};
+  Value shift = kernel.loadIndex(kernel.index({IndexKind::Shift, sweep.getPairsAttr(), {}}), owner);
+  return {kernel.add(first, shift), kernel.add(last, shift)};
 }
 
 Value SweepBase::loadDegree(mpdfg::DegreeOp degree, Value row) {
@@ -213,7 +219,7 @@ FailureOr<EmittedKernel> cpu::emitSweep(mpk::SweepOp sweep, StringRef name, cons
                                       << "); expand-softmaxes writes it with its statistics first";
   KernelBuilder kernel(module, name, sweep.getAlongAttr() ? StepKind::Sweep : StepKind::Rows, sweep.getLoc(),
                        fixedRounding);
-  kernel.getInfo().map = sweep.getAlongAttr();
+  kernel.getInfo().map = sweep.getOwnersAttr();
   kernel.getInfo().space = sweep.getOverAttr();
   if (isTiled(sweep)) {
     if (failed(emitTileSweep(sweep, plan, target, kernel)))

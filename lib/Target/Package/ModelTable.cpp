@@ -121,6 +121,9 @@ ModelTable TableBuilder::run() {
     alternativeRecord(function);
     functions.push_back(record);
   }
+  for (auto [space, op] : llvm::zip(spaceList, spaceOps))
+    space.isListed = op.getKind() == mpdfg::SpaceKind::Pairs && isListed(op);
+  std::memcpy(table.words.data() + header.spacesAt, spaceList.data(), spaceList.size() * sizeof(table::SpaceRec));
   header.buffersAt = append(buffers);
   header.numBuffers = buffers.size();
   header.indicesAt = append(indices);
@@ -167,7 +170,8 @@ SmallVector<EmittedKernel> gnnc::nameKernels(ModuleOp module) {
       EmittedKernel kernel{};
       kernel.name = "gnnc_kernel" + std::to_string(kernels.size());
       kernel.kind = mpk::isOfRuntime(&op) ? stepKindOf(&op) : StepKind::Rows;
-      kernel.map = dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("along"));
+      auto sweep = dyn_cast<mpk::SweepOp>(op);
+      kernel.map = sweep ? sweep.getOwnersAttr() : dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("along"));
       kernel.space = mpdfg::isChoice(&op)     ? mpdfg::getResidency(op.getResult(0).getType())
                      : mpk::isCollective(&op) ? mpdfg::getResidency(op.getOperand(0).getType())
                                               : dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("over"));

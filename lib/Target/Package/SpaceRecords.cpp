@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TableBuilder.h"
+#include "dialects/mpdfg/IR/Pairs.h"
 #include "llvm/Support/Alignment.h"
 
 using namespace mlir;
@@ -32,6 +33,8 @@ table::SpaceKind kindOf(mpdfg::SpaceKind kind) {
     return table::SpaceKind::Distinct;
   case mpdfg::SpaceKind::Selection:
     return table::SpaceKind::Selection;
+  case mpdfg::SpaceKind::Pairs:
+    return table::SpaceKind::Pairs;
   }
   llvm_unreachable("no kind of a space");
 }
@@ -60,6 +63,10 @@ table::MapKind kindOf(mpdfg::MapKind kind) {
     return table::MapKind::Owner;
   case mpdfg::MapKind::Chosen:
     return table::MapKind::Chosen;
+  case mpdfg::MapKind::Partner:
+    return table::MapKind::Partner;
+  case mpdfg::MapKind::Only:
+    return table::MapKind::Only;
   }
   llvm_unreachable("no kind of a map");
 }
@@ -93,9 +100,33 @@ std::vector<table::SpaceRec> TableBuilder::spaceRecords() {
     records.push_back({name(op.getSymName()), kindOf(op.getKind()), op.getExtent() ? int64_t(*op.getExtent()) : -1,
                        space(op.getBaseAttr()), list(mapList), int64_t(mapList.size()),
                        isShare ? table::kOnFirstRank : op.getEqual(), list(parts), int64_t(parts.size()),
-                       space(op.getOfAttr()), op.getMost() ? int64_t(*op.getMost()) : 0, op.getOthers()});
+                       space(op.getOfAttr()), op.getMost() ? int64_t(*op.getMost()) : 0, op.getOthers(),
+                       /*isListed=*/0});
   }
   return records;
+}
+
+/// Whether anything needs to know which pairs there are: an index array of a map from them, but for what sweeps need
+/// that walk the sides, or another space or map that is made of them.
+bool TableBuilder::isListed(mpdfg::SpaceOp pairs) {
+  auto self = FlatSymbolRefAttr::get(pairs);
+  auto isFrom = [&](Attribute entry) {
+    auto name = dyn_cast_or_null<FlatSymbolRefAttr>(entry);
+    return name && mapOps[map(name)].getFromAttr() == self;
+  };
+  for (mpdfg::SpaceOp op : spaceOps)
+    if (op.getBaseAttr() == self || op.getOfAttr() == self ||
+        (op.getParts() && llvm::is_contained(*op.getParts(), self)) ||
+        (op.getMaps() && llvm::any_of(*op.getMaps(), isFrom)))
+      return true;
+  for (mpdfg::MapOp op : mapOps)
+    if (op.getToAttr() == self || (op.getFromAttr() != self && op.getParts() && llvm::any_of(*op.getParts(), isFrom)))
+      return true;
+  return llvm::any_of(indices, [&](const table::IndexRec &index) {
+    auto isOf = [&](int64_t number) { return number >= 0 && mapOps[number].getFromAttr() == self; };
+    bool isCount = index.kind == table::IndexKind::Pointers && mpdfg::getMapsOfPairs(mapOps[index.map]).own;
+    return index.kind != table::IndexKind::Shift && !isCount && (isOf(index.map) || isOf(index.other));
+  });
 }
 
 std::vector<table::MapRec> TableBuilder::mapRecords() {

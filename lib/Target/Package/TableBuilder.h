@@ -70,6 +70,8 @@ private:
   /// Gives spaces and maps their numbers.
   void declare();
   std::vector<table::SpaceRec> spaceRecords();
+  /// After the steps, whose indices say what is asked for.
+  bool isListed(mpdfg::SpaceOp pairs);
   std::vector<table::MapRec> mapRecords();
   std::vector<table::ValuesRec> valuesRecords();
   /// Spaces (2 s) and maps (2 m + 1), each after what it is derived from.

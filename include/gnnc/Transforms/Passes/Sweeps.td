@@ -129,6 +129,43 @@ def ExpandSoftmaxes : Pass<"expand-softmaxes", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
+def WalkPairs : Pass<"walk-pairs", "::mlir::ModuleOp"> {
+  let summary = "Let sweeps along pairs walk what an owner is paired with, without a list of the pairs";
+  let description = [{
+    A sweep along a map from pairs to one of their sides becomes one along the map that the other side is made of, if
+    all it reads of a pair is of its two sides: then the pairs need not be listed. What keeps a sweep from that (a row
+    for each pair in memory, the number of a pair) is said in a remark.
+
+    ```mlir
+    mpdfg.space @graph root
+    mpdfg.map @batch root from @node to @graph
+    mpdfg.space @all pairs {base = @node, of = @node, maps = [@batch, @batch]}
+    mpdfg.map @all.dst owner from @all to @node
+    mpdfg.map @all.src partner from @all to @node
+    func.func @f(%x: !node8) -> !node8 {
+      %0 = mpk.sweep over @node along @all.dst (%x) access [#mpk.access<gather_member @all.src>]
+          yields [#mpk.access<owner>] {
+      ^bb0(%a: tensor<8xf32>):
+        %t = mpk.accumulate sum %a : tensor<8xf32>
+        mpk.yield %t : tensor<8xf32>
+      } : (!node8) -> !node8
+      return %0 : !node8
+    }
+    // becomes
+    func.func @f(%x: !node8) -> !node8 {
+      %0 = mpk.sweep over @node along @batch pairs @all.dst(%x) access [#mpk.access<member>] yields [#mpk.access<owner>] {
+      ^bb0(%a: tensor<8xf32>):
+        %1 = mpk.accumulate sum %a : tensor<8xf32>
+        mpk.yield %1 : tensor<8xf32>
+      } : (!node8) -> !node8
+      return %0 : !node8
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numWalked", "walked", "Sweeps that walk pairs without a list">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
 def SplitTileSweeps : Pass<"split-tile-sweeps", "::mlir::ModuleOp"> {
   let summary = "End sweeps with products in tiles with what they accumulate";
   let description = [{

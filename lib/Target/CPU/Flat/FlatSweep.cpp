@@ -46,7 +46,7 @@ FlatSweep::FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget 
 
 void FlatSweep::run() {
   offsets.assign(plan.axes.size(), Value());
-  if (sweep.getAlongAttr()) {
+  if (sweep.getAlongAttr() && !sweep.getPairsAttr()) {
     Value pointers = kernel.index({IndexKind::Pointers, sweep.getAlongAttr(), {}});
     lastMember = kernel.add(kernel.loadIndex(pointers, kernel.end()), kernel.i64(-1));
   }

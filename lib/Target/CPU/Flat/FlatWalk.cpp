@@ -30,7 +30,8 @@ FlatWalk::FlatWalk(FlatSweep &sweep, unsigned walk, Value owner, FlatSweep::Rang
     if (softmax.walk == walk)
       maxima.push_back(i);
   makeSlots();
-  lastPosition = sweep.lastMember;
+  // Members of the next owner are not those that follow where they are paired.
+  lastPosition = sweep.lastMember ? sweep.lastMember : sweep.kernel.add(range.second, sweep.kernel.i64(-1));
 
   auto know = [&](Value value) {
     if (known.count(value))

@@ -125,7 +125,7 @@ private:
 SmallVector<Value> cpu::chooseStaged(mpk::SweepOp sweep, const SweepPlan &plan, KernelBuilder &kernel) {
   Type element = getElementType(sweep.getResult(0).getType()).getElementType();
   int64_t lanes = kWidestTarget.registerBytes() * 8 / element.getIntOrFloatBitWidth();
-  if (!sweep.getAlongAttr() ||
+  if (!sweep.getAlongAttr() || sweep.getPairsAttr() ||
       llvm::any_of(plan.shared, [](mpk::AccumulateOp op) { return namesWinner(op.getKind()); }))
     return {};
   SmallVector<Value> staged = StageChooser(sweep, plan, lanes).choose();

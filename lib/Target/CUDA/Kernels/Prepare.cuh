@@ -392,6 +392,43 @@ GNNC_PREPARE gnnc_list_selection(const int *counts, const int *places, int64 bas
       owners[places[i] + k] = int(i);
   }
 }
+//===----------------------------------------------------------------------===//
+// Pairs of elements that two maps send to the same one
+//===----------------------------------------------------------------------===//
+
+/// `sizes`: how many the other map sends to each.
+GNNC_PREPARE gnnc_count_pairs(const int *own, const int *sizes, int64 base, unsigned long long *total) {
+  unsigned long long count = 0;
+  GNNC_EACH(i, base) {
+    int group = gnnc::prepare::at(own, i);
+    count += group < 0 ? 0 : sizes[group];
+  }
+  if (count)
+    atomicAdd(total, count);
+}
+/// `places`: where those begin that the other map sends to each.
+GNNC_PREPARE gnnc_size_pairs(const int *own, const int *places, int64 base, int *counts) {
+  GNNC_EACH(i, base) {
+    int group = gnnc::prepare::at(own, i);
+    counts[i] = group < 0 ? 0 : places[group + 1] - places[group];
+  }
+}
+GNNC_PREPARE gnnc_shift_pairs(const int *own, const int *pointers, const int *places, int64 base, int *shifts) {
+  GNNC_EACH(i, base) {
+    int group = gnnc::prepare::at(own, i);
+    shifts[i] = group < 0 ? 0 : places[group] - pointers[i];
+  }
+}
+GNNC_PREPARE gnnc_list_pairs(const int *own, const int *pointers, const int *places, const int *members, int64 base,
+                             int *owners, int *partners) {
+  GNNC_EACH(i, base) {
+    int group = gnnc::prepare::at(own, i);
+    for (int k = pointers[i]; k < pointers[i + 1]; ++k) {
+      owners[k] = int(i);
+      partners[k] = gnnc::prepare::at(members, places[group] + k - pointers[i]);
+    }
+  }
+}
 GNNC_PREPARE gnnc_list_each(const int *pointers, int64 owners, Item *items) {
   GNNC_EACH(owner, owners) { items[owner] = {int(owner), pointers[owner], pointers[owner + 1], -1}; }
 }

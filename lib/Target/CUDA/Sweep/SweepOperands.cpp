@@ -187,7 +187,7 @@ void SweepPrinter::place(int number) {
 
 /// The same for every member: by their number.
 void SweepPrinter::finishAccumulate(mpk::AccumulateOp op) {
-  std::string pointers = index({IndexKind::Pointers, sweep.getAlongAttr(), {}});
+  std::string pointers = index({IndexKind::Pointers, sweep.getOwnersAttr(), {}});
   std::string value = print.element(op.getInput());
   std::string target = print.element(op.getResult());
   members.open("");

@@ -106,6 +106,8 @@ void SweepPrinter::constructor() {
     initial += ", " + pointer.name + "(" + pointer.value + ")";
   }
   members.line("int owner;");
+  if (sweep.getPairsAttr())
+    members.line("int shift; // from pairs to members of the other side's index");
   DenseSet<Value> done;
   for (int number = -1; number <= int(plan.walks); ++number)
     for (Value value : body.valuesAt(number))
@@ -119,6 +121,8 @@ void SweepPrinter::constructor() {
   members.close();
   members.open("GNNC_DEVICE void begin(int which)");
   members.line("owner = which;");
+  if (sweep.getPairsAttr())
+    members.line("shift = __ldg(" + index({IndexKind::Shift, sweep.getPairsAttr(), {}}) + " + owner);");
   place(0);
   members.close();
 }

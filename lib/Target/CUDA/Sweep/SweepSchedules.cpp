@@ -171,7 +171,7 @@ SmallVector<SweepPrinter::Way> SweepPrinter::ways() {
 void SweepPrinter::launches() {
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
   // Without a walk there is no use for a worklist: what depends on the members is their number.
-  FlatSymbolRefAttr along = plan.walks > 0 ? sweep.getAlongAttr() : FlatSymbolRefAttr();
+  FlatSymbolRefAttr along = plan.walks > 0 ? sweep.getOwnersAttr() : FlatSymbolRefAttr();
   int64_t slotBytes = 0, stateBytes = 0;
   for (unsigned walk = 0; walk < plan.walks; ++walk) {
     int64_t own = sumsWords(walk) * layout.lanes * layout.tiles * bytes;

@@ -75,6 +75,8 @@ void SweepPrinter::load(unsigned number) {
   std::string type = "Walk" + std::to_string(number);
   SmallVector<std::string> numbers = rowNumbers(walk);
   members.open("GNNC_DEVICE void find(" + type + "::Member &m, int position)");
+  if (sweep.getPairsAttr()) // Where it is not live there may be no such position.
+    members.line("position = m.live ? position + shift : 0;");
   if (walk.needsElement)
     members.line("m.element = " + elementAt() + ";");
   for (auto [i, number] : llvm::enumerate(numbers))
