@@ -15,9 +15,12 @@
 // hand. Not where a value of the members is kept in memory (the gradient of an edge's coordinates) that shares more of
 // it: the pass over the members that makes it then takes the sum along for less.
 //
+// Sums over all pairs of elements always go by way of one side, since a pass over pairs needs a list of them.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Remarks.h"
+#include "dialects/mpdfg/IR/Pairs.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -65,6 +68,10 @@ int64_t sharedCost(const OperationSet &one, const OperationSet &other) {
 struct SplitSums : public gnnc::impl::SplitSumsBase<SplitSums> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
+      for (ReduceOp mean : llvm::to_vector(function.getOps<ReduceOp>()))
+        if (mean.getKind() == ReduceKind::Mean && mean.getAlong() == kAllMap &&
+            getPairs(mean, mean.getInput().getType()))
+          writeAsSum(mean);
       SmallVector<ReduceOp> whole, partial;
       function.walk([&](ReduceOp op) {
         if (op.getKind() == ReduceKind::Sum && !(op.getAlong() == kAllMap && joinsTiles(op)))
@@ -72,7 +79,7 @@ struct SplitSums : public gnnc::impl::SplitSumsBase<SplitSums> {
       });
       for (ReduceOp sum : whole)
         if (FlatSymbolRefAttr along = findMap(sum, partial)) {
-          if (declinesPrice(function, sum, along, partial))
+          if (!getPairs(sum, sum.getInput().getType()) && declinesPrice(function, sum, along, partial))
             continue;
           remarkPassed(sum, DEBUG_TYPE, "split",
                        [&] { return ("sum over everything goes by way of sums along @" + along.getValue()).str(); });
@@ -144,7 +151,26 @@ struct SplitSums : public gnnc::impl::SplitSumsBase<SplitSums> {
       if (!any)
         any = other.getAlongAttr();
     }
+    if (!any && getPairs(sum, sum.getInput().getType()))
+      for (auto map : sum->getParentOfType<ModuleOp>().getOps<MapOp>())
+        if (map.getFromAttr() == getResidency(sum.getInput().getType()) && getMapsOfPairs(map).own)
+          return FlatSymbolRefAttr::get(map);
     return any;
+  }
+
+  /// A mean over all pairs as a sum.
+  static void writeAsSum(ReduceOp mean) {
+    OpBuilder b(mean);
+    auto type = cast<RankedTensorType>(mean.getType());
+    auto count = ExtentOp::create(b, mean.getLoc(), RankedTensorType::get({}, type.getElementType()),
+                                  getResidency(mean.getInput().getType()));
+    Rules r(b, mean.getLoc());
+    Value some = r.binary(BinaryKind::Maximum, count, r.number(1, count)); // of no pairs it is 0
+    Value each = r.reshape(r.unary(UnaryKind::Recip, some), SmallVector<int64_t>(type.getRank(), 1));
+    mean.setKind(ReduceKind::Sum);
+    b.setInsertionPointAfter(mean);
+    Value product = r.mul(mean, each);
+    mean.getResult().replaceAllUsesExcept(product, product.getDefiningOp());
   }
 
   static void split(ReduceOp sum, FlatSymbolRefAttr along) {

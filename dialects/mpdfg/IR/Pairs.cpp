@@ -20,3 +20,9 @@ PairMaps gnnc::mpdfg::getMapsOfPairs(MapOp side) {
     return {first, second};
   return side.getKind() == MapKind::Partner ? PairMaps{second, first} : PairMaps{};
 }
+
+SpaceOp gnnc::mpdfg::getPairs(Operation *at, Type type) {
+  FlatSymbolRefAttr name = getResidency(type);
+  auto space = name ? SymbolTable::lookupNearestSymbolFrom<SpaceOp>(at, name) : SpaceOp();
+  return space && space.getKind() == SpaceKind::Pairs ? space : SpaceOp();
+}

@@ -21,6 +21,9 @@ struct PairMaps {
 /// Of a map from pairs to one of their sides; both are null for any other map.
 PairMaps getMapsOfPairs(MapOp side);
 
+/// The space of pairs that a value resides on, or null; `at`: any operation of the module.
+SpaceOp getPairs(mlir::Operation *at, mlir::Type type);
+
 } // namespace gnnc::mpdfg
 
 #endif // GNNC_MPDFG_IR_PAIRS_H

@@ -54,6 +54,11 @@ SpaceForm Recover::formOf(int space) {
     form.kind = SpaceForm::Kind::Selection;
     return form;
   }
+  if (!each.sides.empty()) {
+    form.kind = SpaceForm::Kind::Pairs;
+    form.parts = each.sides;
+    return form;
+  }
   if (each.extent >= 0)
     return form;
   if (auto places = filters.find(each.key); places != filters.end()) {
@@ -106,6 +111,11 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
   };
   MapForm form;
   const SpaceForm from = program.spaces[each.from].form, to = program.spaces[each.to].form;
+  if (index->function == "side") {
+    program.maps[map].form.kind =
+        *literalOf(index->arguments[1]) == 0 ? MapForm::Kind::Owner : MapForm::Kind::Partner;
+    return true;
+  }
   if (index->function == "chosen" || index->function == "owner") {
     const Operation &choice = program.operations[size_t(*literalOf(index->arguments[0]))];
     bool isChosen = index->function == "chosen";

@@ -149,6 +149,11 @@ void Emitter::nameInputs() {
   }
 }
 
+/// A map that the declaration of its space brings with it.
+static bool isEndOfPairs(MapForm::Kind kind) {
+  return kind == MapForm::Kind::Owner || kind == MapForm::Kind::Chosen || kind == MapForm::Kind::Partner;
+}
+
 void Emitter::nameMaps() {
   for (int map : liveMaps) {
     RecoveredMap &each = program.maps[map];
@@ -178,8 +183,8 @@ void Emitter::nameMaps() {
       end = spaceNames[each.to];
     if (each.form.kind == MapForm::Kind::Last)
       end = "last";
-    if (each.form.kind == MapForm::Kind::Chosen || each.form.kind == MapForm::Kind::Owner) {
-      mapNames[map] = spaceNames[each.from] + (each.form.kind == MapForm::Kind::Chosen ? ".src" : ".dst");
+    if (isEndOfPairs(each.form.kind)) {
+      mapNames[map] = spaceNames[each.from] + (each.form.kind == MapForm::Kind::Owner ? ".dst" : ".src");
       continue;
     }
     if (each.form.kind == MapForm::Kind::Through) {
@@ -279,6 +284,8 @@ std::string Emitter::partText(const MapPart &part) const {
 
 /// What is computed of the graph's lists is so before a run.
 void gnnc::frontend::pytorch::checkKnown(StringRef source) {
+  if (source.contains("side("))
+    throw Refusal{"it computes lists of all pairs of elements; gnnc computes numbers for them, and nothing else"};
   if (source.contains("chosen(") || source.contains("owner("))
     throw Refusal{"it computes lists of which pairs are chosen by values; gnnc follows these pairs as they are, joined "
                   "with others, or into other tensors, and computes nothing else with them"};
@@ -297,6 +304,10 @@ std::string Emitter::declareSpace(int space) {
     for (int part : each.form.parts)
       parts += (parts.empty() ? "" : ", ") + spaceNames[part];
     return text + " = union(" + parts + ")\n";
+  }
+  if (each.form.kind == SpaceForm::Kind::Pairs) {
+    std::string first = spaceNames[each.form.parts[0]], second = spaceNames[each.form.parts[1]];
+    return text + " = pairs(" + first + (first == second ? "" : ", " + second) + ")\n";
   }
   if (each.source.empty())
     throw Refusal{"nothing says what the size " + each.key + " is computed from"};
@@ -355,9 +366,8 @@ std::string Emitter::declareGraph() {
     text += declareMap(map);
   for (auto [isMap, id] : declarations) {
     MapForm::Kind kind = isMap ? program.maps[size_t(id)].form.kind : MapForm::Kind::Given;
-    bool isOfChoice = kind == MapForm::Kind::Chosen || kind == MapForm::Kind::Owner ||
-                      (!isMap && program.spaces[size_t(id)].choice >= 0);
-    if (isGiven(isMap, id) || isOfChoice) // The choice's own statement declares these.
+    bool isOfChoice = isEndOfPairs(kind) || (!isMap && program.spaces[size_t(id)].choice >= 0);
+    if (isGiven(isMap, id) || isOfChoice) // The statement of the choice, or of the pairs, declares these.
       continue;
     int choice = isMap ? choiceBehindMap(id) : choiceBehindSpace(id);
     std::string declared = isMap ? declareMap(id) : declareSpace(id);

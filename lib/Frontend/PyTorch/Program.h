@@ -31,11 +31,11 @@ struct Refusal {
 
 /// How a space is derived from others; see ModelSpec.h.
 struct SpaceForm {
-  enum class Kind { Given, Filter, Union, Selection };
+  enum class Kind { Given, Filter, Union, Selection, Pairs };
   Kind kind = Kind::Given;
-  int base = -1, left = -1, right = -1; ///< Filter: a space and two maps
+  int base = -1, left = -1, right = -1; ///< Filter: a space and two maps; Pairs: two maps (-1: of all elements)
   bool equal = false;
-  std::vector<int> parts; ///< Union
+  std::vector<int> parts; ///< Union; Pairs: both sides
 };
 
 /// One part of a derived map: a map, a space (the identity or an inclusion), or nothing.
@@ -46,9 +46,9 @@ struct MapPart {
 };
 
 /// How a map is derived from others.
-/// Through: one map after the other. Owner, Chosen: of a selection.
+/// Through: one map after the other. Owner, Chosen: of a selection. Owner, Partner: of pairs.
 struct MapForm {
-  enum class Kind { Given, Paths, Last, Through, Owner, Chosen };
+  enum class Kind { Given, Paths, Last, Through, Owner, Chosen, Partner };
   Kind kind = Kind::Given;
   std::vector<MapPart> parts; ///< Paths: of a union, one for each of its parts; Last: the map
   int of = -1;                ///< Last: the space of the elements
@@ -62,6 +62,7 @@ struct RecoveredSpace {
   int64_t extent = -1; ///< of a static space
   SpaceForm form;
   int choice = -1; ///< Selection: the operation that chooses its elements
+  std::vector<int> sides; ///< Pairs: the spaces that their elements are of
 };
 
 struct RecoveredMap {

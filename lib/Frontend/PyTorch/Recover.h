@@ -37,6 +37,9 @@ struct Dim {
   int id = -1;
   int64_t size = 1;            ///< Axis, Repeat
   std::vector<Dim> parts = {}; ///< Group: at least two, none of them of size 1 or a group
+  /// Space: if the value has a number for each pair of this space's elements and another dim's: the space of the pairs,
+  /// and which side of them this is.
+  int pairs = -1, side = 0;
 };
 
 /// The dims in order, each group as its parts.
@@ -188,6 +191,12 @@ private:
   Tensor squeezed(Tensor x, size_t dim);
   Tensor unsqueezed(Tensor x, size_t dim);
   Tensor safeRoot(Tensor x);
+
+  //===--- Pairs of elements (RecoverPairs.cpp) ------------------------------===//
+  int pairsOf(int first, int second);
+  int sideOf(int pairs, int side);
+  void pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, Dim>> &sides);
+  int foldPairs(const std::string &function, int value, const std::vector<Dim> &gone);
 
   //===--- Neighbours from values (RecoverNearest.cpp) -----------------------===//
   void opNearest(const NormalNode &node);

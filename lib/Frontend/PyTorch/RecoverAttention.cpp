@@ -1,4 +1,4 @@
-//===- RecoverAttention.cpp - Attention over axes of fixed size -------------===//
+//===- RecoverAttention.cpp - Attention of all rows to all ------------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,8 +16,7 @@ using namespace gnnc::frontend::pytorch;
 
 using Kind = Dim::Kind;
 
-/// softmax(q kᵀ · scale + mask) v. The axis of the keys is of fixed size: attention of all elements to all has no
-/// meaning here.
+/// softmax(q kᵀ · scale + mask) v. Rows are elements, all pairs of which meet then, or those of an axis of fixed size.
 void Recover::opAttention(const NormalNode &node) {
   Tensor query = tensor(node, "query"), key = tensor(node, "key"), value = tensor(node, "value");
   if (query.dims.size() < 2 || key.dims.size() < 2 || value.dims.size() < 2)
@@ -28,9 +27,6 @@ void Recover::opAttention(const NormalNode &node) {
     throw Refusal{"attention whose queries share keys (enable_gqa)"};
   size_t rank = key.dims.size();
   const Dim rows = query.dims[query.dims.size() - 2], columns = key.dims[rank - 2];
-  if (columns.kind == Kind::Space || columns.kind == Kind::Group)
-    throw Refusal{"attention of all elements to all '" + sizeOf(columns).str() +
-                  "' of them: all pairs; let it go along a list of edges"};
   double scale = number(node, "scale", 1 / std::sqrt(double(sizeOf(query.dims.back()).getNumber())));
   std::swap(key.dims[rank - 1], key.dims[rank - 2]);
   Tensor scores = binary("*", matmul(query, key), scale);

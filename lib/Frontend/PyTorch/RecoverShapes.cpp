@@ -80,15 +80,15 @@ std::string Recover::shapeText(const std::vector<Dim> &dims) const {
 }
 
 bool Recover::resides(const Tensor &x, const Dim &dim) const {
-  return dim.kind == Kind::Space && program.operations[x.value].space == dim.id;
+  return dim.kind == Kind::Space && program.operations[x.value].space == (dim.pairs >= 0 ? dim.pairs : dim.id);
 }
 
 /// A value is on one space. If two axes of a tensor go along that space, nothing says which of them is meant.
 void Recover::checkPairs(const Tensor &x) const {
   std::vector<Dim> all = opened(x.dims);
-  if (llvm::count_if(all, [&](const Dim &dim) { return resides(x, dim); }) > 1)
+  if (llvm::count_if(all, [&](const Dim &dim) { return resides(x, dim) && dim.pairs < 0; }) > 1)
     throw Refusal{"a tensor of shape " + shapeText(x.dims) +
-                  " has numbers for all pairs of elements; give the pairs that matter as a list of edges"};
+                  " would need a number for every pair of elements here; give the pairs that matter as a list of edges"};
 }
 
 Dim Recover::dimOf(const SymbolicExpr &size, const std::string &hint) {
@@ -248,6 +248,8 @@ std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
   for (const Tensor &each : all)
     rank = std::max(rank, each.dims.size());
   keepOneSpace(all, rank);
+  std::vector<std::pair<size_t, Dim>> sides; // where pairs of elements meet, counted from the last
+  pairSides(all, sides);
   std::vector<Dim> result(rank);
   // Spaces first: an axis of a fixed size may have to become one.
   for (size_t back = 1; back <= rank; ++back) {
@@ -309,6 +311,8 @@ std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
         wanted = dim;
     }
   }
+  for (auto &[back, side] : sides)
+    result[rank - back] = side;
   return result;
 }
 

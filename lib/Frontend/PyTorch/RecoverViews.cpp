@@ -245,6 +245,7 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
 }
 
 Tensor Recover::broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes) {
+  const std::vector<Dim> old = x.dims;
   while (x.dims.size() < sizes.size())
     x.dims.insert(x.dims.begin(), Dim());
   if (x.dims.size() != sizes.size())
@@ -254,6 +255,20 @@ Tensor Recover::broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes) {
       x = withoutRow(x, i);
     if (x.dims[i].kind == Kind::Unit)
       x.dims[i] = dimOf(sizes[i]);
+  }
+  // Repeated along another axis of its own space, it is there for pairs of elements.
+  std::vector<size_t> own;
+  for (size_t i = 0; i < x.dims.size(); ++i)
+    if (resides(x, x.dims[i]) && x.dims[i].pairs < 0)
+      own.push_back(i);
+  if (own.size() == 2) {
+    size_t before = llvm::find_if(old, [](const Dim &dim) { return dim.kind == Kind::Space; }) - old.begin();
+    int space = x.dims[own[0]].id, pairs = pairsOf(space, space), side = before + x.dims.size() - old.size() == own[1];
+    x.value = program.move(x.value, sideOf(pairs, side));
+    for (int k : {0, 1}) {
+      x.dims[own[size_t(k)]].pairs = pairs;
+      x.dims[own[size_t(k)]].side = k;
+    }
   }
   return x;
 }
@@ -413,8 +428,17 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
       repeated(each.size);
   if (!axes.empty())
     x.value = program.over(function, x.value, axes);
+  std::vector<Dim> ofPairs;
   for (const Dim &each : gone)
-    if (each.kind == Kind::Space) {
+    if (each.kind == Kind::Space && each.pairs >= 0 && resides(x, each))
+      ofPairs.push_back(each);
+  if (!ofPairs.empty()) {
+    x.value = foldPairs(function, x.value, ofPairs);
+    for (Dim &each : x.dims)
+      each.pairs = -1;
+  }
+  for (const Dim &each : gone)
+    if (each.kind == Kind::Space && !llvm::any_of(ofPairs, [&](const Dim &dim) { return dim.side == each.side && each.pairs >= 0; })) {
       if (resides(x, each))
         x.value = program.reduce(function, x.value, -1);
       else

@@ -287,13 +287,13 @@ mpdfg.space @graph root
 mpdfg.space @kind root
 mpdfg.map @batch root from @node to @graph
 mpdfg.map @qkind root from @query to @kind
-// expected-error @+1 {{the maps of a selection lead to @kind and @graph}}
+// expected-error @+1 {{the maps lead to @kind and @graph}}
 mpdfg.space @near selection {base = @query, of = @node, maps = [@qkind, @batch], most = 3 : i64}
 
 // -----
 
 mpdfg.space @node root
-// expected-error @+1 {{expected a map from a selection to its base}}
+// expected-error @+1 {{expected a map from a selection or pairs to the base}}
 mpdfg.map @near.dst owner from @node to @node
 
 // -----
@@ -303,3 +303,41 @@ mpdfg.space @query root
 mpdfg.space @near selection {base = @query, of = @node, most = 3 : i64}
 // expected-error @+1 {{expected a map from a selection to what it chooses from}}
 mpdfg.map @near.src chosen from @near to @query
+
+// -----
+
+mpdfg.space @node root
+// expected-error @+1 {{a selection or pairs, and no other, have elements beside those of a base}}
+mpdfg.space @pair pairs {base = @node}
+
+// -----
+
+mpdfg.space @node root
+// expected-error @+1 {{expected two maps}}
+mpdfg.space @pair pairs {base = @node, of = @node}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @graph root
+mpdfg.map @batch root from @node to @graph {partial}
+// expected-error @+1 {{expected maps that are defined everywhere, found @batch}}
+mpdfg.space @pair pairs {base = @node, of = @node, maps = [@batch, @batch]}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @query root
+mpdfg.space @graph root
+mpdfg.map @batch root from @node to @graph
+mpdfg.map @qbatch root from @query to @graph
+mpdfg.space @pair pairs {base = @query, of = @node, maps = [@qbatch, @batch]}
+// expected-error @+1 {{expected a map from pairs to what the base is paired with}}
+mpdfg.map @pair.src partner from @pair to @query
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @kind static {extent = 2 : i64}
+// expected-error @+1 {{expected a map to a static space of extent 1}}
+mpdfg.map @node.kind only from @node to @kind

@@ -51,3 +51,12 @@ mpdfg.map @last_loop last from @node to @loop {parts = [@loop.dst], partial}
 mpdfg.map @last_loop.edge compose from @node to @edge {parts = [@last_loop, @loop.edge], partial}
 // CHECK: mpdfg.map @node.ring injection from @node to @ring {part = 1 : i64}
 mpdfg.map @node.ring injection from @node to @ring {part = 1 : i64}
+mpdfg.space @whole static {extent = 1 : i64}
+// CHECK: mpdfg.map @node.whole only from @node to @whole
+mpdfg.map @node.whole only from @node to @whole
+// CHECK: mpdfg.space @all pairs {base = @node, maps = [@node.whole, @node.whole], of = @node}
+mpdfg.space @all pairs {base = @node, of = @node, maps = [@node.whole, @node.whole]}
+// CHECK: mpdfg.map @all.dst owner from @all to @node
+mpdfg.map @all.dst owner from @all to @node
+// CHECK: mpdfg.map @all.src partner from @all to @node
+mpdfg.map @all.src partner from @all to @node

@@ -590,3 +590,57 @@ func.func @f(%x: tensor<?x4xbf16, #mpdfg.on<@node>>, %g: tensor<?x2xf16, #mpdfg.
   %0 = mpk.outer_sum over @node (%x, %g) batch 1 k 4 n 2 : (tensor<?x4xbf16, #mpdfg.on<@node>>, tensor<?x2xf16, #mpdfg.on<@node>>) -> tensor<4x2xbf16>
   return
 }
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @graph root
+mpdfg.space @pair pairs {base = @node, of = @node, maps = [@batch, @type]}
+mpdfg.map @batch root from @node to @graph
+mpdfg.map @type root from @node to @graph
+mpdfg.map @pair.dst owner from @pair to @node
+// An owner's members are those of the other side's map.
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected to go along the other map that pairs are made of, @type}}
+  %0 = mpk.sweep over @node along @batch pairs @pair.dst (%x) access [#mpk.access<member>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<4xf32>):
+    %t = mpk.accumulate sum %a : tensor<4xf32>
+    mpk.yield %t : tensor<4xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @graph root
+mpdfg.space @pair pairs {base = @node, of = @node, maps = [@batch, @type]}
+mpdfg.map @batch root from @node to @graph
+mpdfg.map @type root from @node to @graph
+mpdfg.map @pair.dst owner from @pair to @node
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{result 0 is for members, which are those of many owners}}
+  %0 = mpk.sweep over @node along @type pairs @pair.dst (%x) access [#mpk.access<member>] yields [#mpk.access<member>] {
+  ^bb0(%a: tensor<4xf32>):
+    mpk.yield %a : tensor<4xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @graph root
+mpdfg.space @pair pairs {base = @node, of = @node, maps = [@batch, @type]}
+mpdfg.map @batch root from @node to @graph
+mpdfg.map @type root from @node to @graph
+mpdfg.map @pair.dst owner from @pair to @node
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected to go along the other map that pairs are made of}}
+  %0 = mpk.sweep over @graph along @batch pairs @batch (%x) access [#mpk.access<member>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<4xf32>):
+    %t = mpk.accumulate sum %a : tensor<4xf32>
+    mpk.yield %t : tensor<4xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@graph>>
+  return
+}

@@ -1,0 +1,86 @@
+//===- RecoverPairs.cpp - Numbers for pairs of elements -------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tensor of shape [n, m] has a number for each pair of an element of one space and one of another. It resides on the
+// space of all these pairs, which the language has; each of the two dims says which side of the pairs it is. What
+// resides on one side is moved to the pairs where it meets the other, and what is summed up along a dim goes to the
+// other side.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+using Kind = Dim::Kind;
+
+int Recover::pairsOf(int first, int second) {
+  SymbolicExpr size =
+      SymbolicExpr::of("pairs of " + program.spaces[size_t(first)].key + " and " + program.spaces[size_t(second)].key);
+  int pairs = spaceOf(size, "pair");
+  program.spaces[size_t(pairs)].sides = {first, second};
+  return pairs;
+}
+
+/// The map from pairs to their first (0) or second (1) elements.
+int Recover::sideOf(int pairs, int side) {
+  const RecoveredSpace &space = program.spaces[size_t(pairs)];
+  return mapOf(call("side", {constant(pairs), constant(side)}, space.size), pairs, space.sides[size_t(side)]);
+}
+
+/// Where tensors to be aligned reside along two dims, their values are moved to the pairs of these; `sides` are the dims
+/// then, with their places counted from the last.
+void Recover::pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, Dim>> &sides) {
+  auto isElements = [&](const Dim &dim) {
+    return dim.kind == Kind::Space && program.spaces[size_t(dim.id)].extent < 0;
+  };
+  std::map<size_t, Dim, std::greater<>> places; // those where values reside, the first dim first
+  for (const Tensor &each : all)
+    for (size_t i = 0; i < each.dims.size(); ++i)
+      if (isElements(each.dims[i]) && resides(each, each.dims[i]))
+        if (auto [at, isNew] = places.try_emplace(each.dims.size() - i, each.dims[i]);
+            !isNew && each.dims[i].pairs >= 0) {
+          if (at->second.pairs >= 0 && (at->second.pairs != each.dims[i].pairs || at->second.side != each.dims[i].side))
+            throw Refusal{"numbers for pairs of elements meet those of the same pairs the other way round"};
+          at->second = each.dims[i];
+        }
+  if (places.size() < 2)
+    return;
+  if (places.size() > 2)
+    throw Refusal{"it would need a number for every triple of elements"};
+  sides.assign(places.begin(), places.end());
+  Dim &first = sides[0].second, &second = sides[1].second;
+  int pairs = std::max(first.pairs, second.pairs);
+  if (pairs >= 0 && first.pairs != second.pairs)
+    throw Refusal{"numbers for pairs of elements meet those for other pairs"};
+  if (pairs < 0) {
+    pairs = pairsOf(first.id, second.id);
+    first.side = 0;
+    second.side = 1;
+  }
+  first.pairs = second.pairs = pairs;
+  for (Tensor &each : all) {
+    if (program.operations[size_t(each.value)].space == pairs)
+      continue;
+    for (auto &[back, side] : sides)
+      if (back <= each.dims.size())
+        if (const Dim &dim = each.dims[each.dims.size() - back]; isElements(dim) && resides(each, dim)) {
+          each.value = program.move(each.value, sideOf(pairs, side.side));
+          break;
+        }
+  }
+}
+
+/// Along one side of pairs, or both.
+int Recover::foldPairs(const std::string &function, int value, const std::vector<Dim> &gone) {
+  if (gone.size() == 2)
+    return program.reduce(function, value, -1);
+  return program.reduce(function, value, sideOf(gone[0].pairs, 1 - gone[0].side));
+}
