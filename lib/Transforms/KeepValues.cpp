@@ -111,8 +111,8 @@ Keeper::Keeper(func::FuncOp function, const Grouping &trial, const OperationSet 
 bool Keeper::isCandidate(Operation *op) const {
   // What only views or moves another value is read where that is, and the weights of a softmax have a form of their
   // own. Pairs of elements are many, and nobody lists them where none of their values is kept.
-  return candidates.contains(op) && !getPairs(op, op->getResult(0).getType()) && op->getNumResults() == 1 && getResidency(op->getResult(0).getType()) &&
-         !trial.isAnchor(op) &&
+  return candidates.contains(op) && !getPairs(op, op->getResult(0).getType()) && op->getNumResults() == 1 &&
+         getResidency(op->getResult(0).getType()) && !trial.isAnchor(op) &&
          !isa<BroadcastOp, NormOp, ReshapeOp, DetachOp, SliceOp, TransposeOp, ConstantOp, IotaOp, ElementOp, ReduceOp,
               DegreeOp>(op) &&
          !mpk::isTiled(op);

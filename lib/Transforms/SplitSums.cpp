@@ -20,8 +20,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Remarks.h"
-#include "dialects/mpdfg/IR/Pairs.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
+#include "dialects/mpdfg/IR/Pairs.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"

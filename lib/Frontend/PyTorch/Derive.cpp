@@ -57,6 +57,7 @@ SpaceForm Recover::formOf(int space) {
   if (!each.sides.empty()) {
     form.kind = SpaceForm::Kind::Pairs;
     form.parts = each.sides;
+    form.left = each.along;
     return form;
   }
   if (each.extent >= 0)
@@ -112,8 +113,7 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
   MapForm form;
   const SpaceForm from = program.spaces[each.from].form, to = program.spaces[each.to].form;
   if (index->function == "side") {
-    program.maps[map].form.kind =
-        *literalOf(index->arguments[1]) == 0 ? MapForm::Kind::Owner : MapForm::Kind::Partner;
+    program.maps[map].form.kind = *literalOf(index->arguments[1]) == 0 ? MapForm::Kind::Owner : MapForm::Kind::Partner;
     return true;
   }
   if (index->function == "chosen" || index->function == "owner") {
@@ -229,6 +229,8 @@ void Recover::deriveSpaces() {
         need(form.left);
         need(form.right);
       }
+      if (form.kind == SpaceForm::Kind::Pairs && form.left >= 0)
+        need(form.left);
       for (int part : form.parts)
         self(self, part);
     };

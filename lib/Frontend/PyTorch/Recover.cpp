@@ -12,6 +12,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <cmath>
+
 using namespace gnnc;
 using namespace gnnc::frontend::pytorch;
 using llvm::StringRef;
@@ -344,6 +346,12 @@ RecoveredProgram Recover::run() {
     }
     operation.text = isUser ? name : input.target;
     Tensor tensor;
+    // One number that tracing has found in the program's text.
+    if (input.kind == ProgramInput::Kind::Constant && shape.empty())
+      if (std::optional<double> number = storedNumber(input.target)) {
+        tensors[input.value] = scalar(*number);
+        continue;
+      }
     std::vector<size_t> units;
     for (auto [i, size] : llvm::enumerate(shape)) {
       if (size.getFactors().empty()) {
@@ -416,6 +424,21 @@ std::set<const NormalNode *> Recover::unreadNodes() const {
   return result;
 }
 
+/// A constant of one floating-point number; nothing if it is of another type, or no number.
+std::optional<double> Recover::storedNumber(const std::string &name) const {
+  auto stored = exported.tensors.find(name);
+  if (stored == exported.tensors.end() || !stored->second.storage)
+    return std::nullopt;
+  const StoredTensor &tensor = stored->second;
+  auto read = [&](auto number) -> std::optional<double> {
+    std::memcpy(&number, tensor.storage->data() + size_t(tensor.offset) * sizeof number, sizeof number);
+    return std::isfinite(double(number)) ? std::optional<double>(double(number)) : std::nullopt;
+  };
+  return tensor.meta.type == ScalarType::Float32   ? read(float())
+         : tensor.meta.type == ScalarType::Float64 ? read(double())
+                                                   : std::nullopt;
+}
+
 void Recover::runNode(const NormalNode &node) {
   if (!node.refusal.empty())
     throw Refusal{node.refusal};
@@ -425,6 +448,9 @@ void Recover::runNode(const NormalNode &node) {
     computeScalar(node);
   if (node.op == "sym_size" || node.op == "sym_numel" || isPython)
     return; // sizes are in the file
+  checkRows(node);
+  if (maskInRows(node) || fillInRows(node) || takeFromRows(node))
+    return;
   if (onlyIntegers(node))
     return runIntegers(node);
   auto handler = handlers().find(node.op);

@@ -40,6 +40,10 @@ struct Dim {
   /// Space: if the value has a number for each pair of this space's elements and another dim's: the space of the pairs,
   /// and which side of them this is.
   int pairs = -1, side = 0;
+  /// Space: if this is a dim of elements that lie in rows of equal length, one row for each place that a map leads to:
+  /// by which of `rowLayouts`, and whether it is the dim of the elements in a row or of the rows.
+  int layout = -1;
+  bool isInRow = false;
 };
 
 /// The dims in order, each group as its parts.
@@ -49,6 +53,18 @@ std::vector<Dim> opened(const std::vector<Dim> &dims);
 struct Tensor {
   std::vector<Dim> dims;
   int value = -1;
+};
+
+/// Elements in rows of equal length: those that `along` sends to one place are first in its row, in order, and what is
+/// behind them is there for no element.
+struct RowLayout {
+  int elements = -1, rows = -1, along = -1; ///< spaces, and the map between them
+  SymbolicExpr length, all;                 ///< of a row, and of all of them
+  std::string places;                       ///< where each element is
+};
+/// What a tensor in rows has for elements, and behind them, if these are two numbers.
+struct InRows {
+  double present = 0, absent = 0;
 };
 
 /// The dimensions that `dim` lists, counted from the end where negative; all if it lists none.
@@ -105,6 +121,7 @@ private:
   /// What an input is called in the text: as its placeholder, unless a parameter or buffer of floats is called so.
   std::string nameOfInput(const ProgramInput &input) const;
   std::string nameOfStored(const ProgramInput &input) const;
+  std::optional<double> storedNumber(const std::string &name) const;
   IndexTensor storedIntegers(const ProgramInput &input, const std::vector<SymbolicExpr> &shape, bool isTruth);
   void solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>> &sizes);
 
@@ -193,10 +210,25 @@ private:
   Tensor safeRoot(Tensor x);
 
   //===--- Pairs of elements (RecoverPairs.cpp) ------------------------------===//
-  int pairsOf(int first, int second);
+  int pairsOf(int first, int second, int along = -1);
   int sideOf(int pairs, int side);
   void pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, Dim>> &sides);
   int foldPairs(const std::string &function, int value, const std::vector<Dim> &gone);
+
+  //===--- Elements in rows of equal length (RecoverRows.cpp) -----------------===//
+  std::optional<int> layoutOf(const Index &places, const SymbolicExpr &rows, const SymbolicExpr &length);
+  std::optional<Tensor> inRows(const Tensor &x, const std::vector<SymbolicExpr> &sizes);
+  bool maskInRows(const NormalNode &node);
+  bool countsAll(int layout, const SymbolicExpr &size);
+  std::vector<Dim> dimsInRows(int layout) const;
+  static int layoutIn(const Tensor &x);
+  void checkRows(const NormalNode &node);
+  Tensor constantInRows(Tensor like, InRows numbers);
+  const InRows *numbersInRows(const Tensor &x) const;
+  bool fillInRows(const NormalNode &node);
+  bool takeFromRows(const NormalNode &node);
+  std::vector<RowLayout> rowLayouts;
+  std::map<int, InRows> rowNumbers; ///< by value
 
   //===--- Neighbours from values (RecoverNearest.cpp) -----------------------===//
   void opNearest(const NormalNode &node);

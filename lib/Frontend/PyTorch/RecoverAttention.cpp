@@ -38,7 +38,21 @@ void Recover::opAttention(const NormalNode &node) {
         pattern(sizeOf(rows).getNumber(), sizeOf(columns).getNumber(), [](int64_t i, int64_t j) { return j <= i; }),
         scores, scalar(least));
   }
-  if (has(node, "attn_mask")) {
+  // Keys behind the elements of a row take no part; all others do.
+  bool isOfRows = columns.layout >= 0 && columns.isInRow, isMasked = false;
+  if (isOfRows && has(node, "attn_mask")) {
+    Tensor mask = tensor(node, "attn_mask");
+    const InRows *numbers = numbersInRows(mask);
+    bool isTruth = typeOf(nameOf(node, "attn_mask")) == ScalarType::Bool;
+    isMasked =
+        numbers && !mask.dims.empty() && mask.dims.back().isInRow &&
+        (isTruth ? numbers->present != 0 && numbers->absent == 0 : numbers->present == 0 && numbers->absent == least);
+  }
+  if (isOfRows && !isMasked)
+    throw Refusal{
+        "attention to rows of equal length, such as to_dense_batch makes, without a mask that leaves out what "
+        "is behind their elements (key_padding_mask=~mask)"};
+  if (has(node, "attn_mask") && !isMasked) {
     Tensor mask = tensor(node, "attn_mask");
     scores = typeOf(nameOf(node, "attn_mask")) == ScalarType::Bool ? where(mask, scores, scalar(least))
                                                                    : binary("+", scores, mask);

@@ -21,11 +21,14 @@ using namespace gnnc::frontend::pytorch;
 
 using Kind = Dim::Kind;
 
-int Recover::pairsOf(int first, int second) {
-  SymbolicExpr size =
-      SymbolicExpr::of("pairs of " + program.spaces[size_t(first)].key + " and " + program.spaces[size_t(second)].key);
+/// With `along`, those that it sends to the same place.
+int Recover::pairsOf(int first, int second, int along) {
+  std::string where = along < 0 ? "" : " along " + program.maps[size_t(along)].source;
+  SymbolicExpr size = SymbolicExpr::of("pairs of " + program.spaces[size_t(first)].key + " and " +
+                                       program.spaces[size_t(second)].key + where);
   int pairs = spaceOf(size, "pair");
   program.spaces[size_t(pairs)].sides = {first, second};
+  program.spaces[size_t(pairs)].along = along;
   return pairs;
 }
 
@@ -35,8 +38,8 @@ int Recover::sideOf(int pairs, int side) {
   return mapOf(call("side", {constant(pairs), constant(side)}, space.size), pairs, space.sides[size_t(side)]);
 }
 
-/// Where tensors to be aligned reside along two dims, their values are moved to the pairs of these; `sides` are the dims
-/// then, with their places counted from the last.
+/// Where tensors to be aligned reside along two dims, their values are moved to the pairs of these; `sides` are the
+/// dims then, with their places counted from the last.
 void Recover::pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, Dim>> &sides) {
   auto isElements = [&](const Dim &dim) {
     return dim.kind == Kind::Space && program.spaces[size_t(dim.id)].extent < 0;
@@ -51,6 +54,18 @@ void Recover::pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, 
             throw Refusal{"numbers for pairs of elements meet those of the same pairs the other way round"};
           at->second = each.dims[i];
         }
+  // A number for each row of elements is one for each of these where it meets them.
+  int layout = -1;
+  for (auto &[back, dim] : places)
+    if (dim.isInRow && dim.layout >= 0)
+      layout = dim.layout;
+  if (layout >= 0) {
+    const RowLayout &rows = rowLayouts[size_t(layout)];
+    for (Tensor &each : all)
+      if (program.operations[size_t(each.value)].space == rows.rows)
+        each.value = program.move(each.value, rows.along);
+    std::erase_if(places, [&](const auto &place) { return !place.second.isInRow && place.second.id == rows.rows; });
+  }
   if (places.size() < 2)
     return;
   if (places.size() > 2)
@@ -60,8 +75,10 @@ void Recover::pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, 
   int pairs = std::max(first.pairs, second.pairs);
   if (pairs >= 0 && first.pairs != second.pairs)
     throw Refusal{"numbers for pairs of elements meet those for other pairs"};
+  if (first.layout != second.layout)
+    throw Refusal{"elements in rows of equal length meet others"};
   if (pairs < 0) {
-    pairs = pairsOf(first.id, second.id);
+    pairs = pairsOf(first.id, second.id, layout < 0 ? -1 : rowLayouts[size_t(layout)].along);
     first.side = 0;
     second.side = 1;
   }
@@ -71,7 +88,8 @@ void Recover::pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, 
       continue;
     for (auto &[back, side] : sides)
       if (back <= each.dims.size())
-        if (const Dim &dim = each.dims[each.dims.size() - back]; isElements(dim) && resides(each, dim)) {
+        if (const Dim &dim = each.dims[each.dims.size() - back];
+            isElements(dim) && program.operations[size_t(each.value)].space == dim.id) {
           each.value = program.move(each.value, sideOf(pairs, side.side));
           break;
         }

@@ -49,16 +49,30 @@ std::vector<Dim> gnnc::frontend::pytorch::opened(const std::vector<Dim> &dims) {
   return result;
 }
 
+/// The layout of which a group has both dims; -1: of none.
+static int layoutOfAll(const std::vector<Dim> &parts) {
+  auto isRows = [](const Dim &dim) { return dim.layout >= 0 && !dim.isInRow; };
+  auto isInRow = [](const Dim &dim) { return dim.layout >= 0 && dim.isInRow; };
+  auto rows = llvm::find_if(parts, isRows);
+  return rows != parts.end() && llvm::any_of(parts, isInRow) ? rows->layout : -1;
+}
+
 SymbolicExpr Recover::sizeOf(const Dim &dim) const {
   switch (dim.kind) {
   case Kind::Space:
-    return program.spaces[dim.id].size;
+    return dim.isInRow ? rowLayouts[size_t(dim.layout)].length : program.spaces[dim.id].size;
   case Kind::Unit:
     return 1;
   case Kind::Axis:
   case Kind::Repeat:
     return dim.size;
   case Kind::Group: {
+    if (int layout = layoutOfAll(dim.parts); layout >= 0) {
+      int64_t factor = 1;
+      for (const Dim &part : dim.parts)
+        factor *= part.layout >= 0 ? 1 : sizeOf(part).getNumber();
+      return rowLayouts[size_t(layout)].all * factor;
+    }
     SymbolicExpr size = 1; // at most one of the parts is a space whose size is not fixed
     int64_t factor = 1;
     for (const Dim &part : dim.parts)
@@ -87,8 +101,9 @@ bool Recover::resides(const Tensor &x, const Dim &dim) const {
 void Recover::checkPairs(const Tensor &x) const {
   std::vector<Dim> all = opened(x.dims);
   if (llvm::count_if(all, [&](const Dim &dim) { return resides(x, dim) && dim.pairs < 0; }) > 1)
-    throw Refusal{"a tensor of shape " + shapeText(x.dims) +
-                  " would need a number for every pair of elements here; give the pairs that matter as a list of edges"};
+    throw Refusal{
+        "a tensor of shape " + shapeText(x.dims) +
+        " would need a number for every pair of elements here; give the pairs that matter as a list of edges"};
 }
 
 Dim Recover::dimOf(const SymbolicExpr &size, const std::string &hint) {
@@ -311,6 +326,10 @@ std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
         wanted = dim;
     }
   }
+  for (const Tensor &each : all)
+    for (size_t i = 0; i < each.dims.size(); ++i)
+      if (each.dims[i].layout >= 0)
+        result[rank - each.dims.size() + i] = each.dims[i];
   for (auto &[back, side] : sides)
     result[rank - back] = side;
   return result;

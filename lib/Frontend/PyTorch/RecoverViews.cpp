@@ -97,6 +97,8 @@ static int64_t timesOf(const SymbolicExpr &whole, const SymbolicExpr &size) {
 /// Axes of size 1 come and go; the others fall into groups of equal products. Fixed sizes are merged and split; an axis
 /// that holds a space and others stays a group of them.
 Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
+  if (std::optional<Tensor> rows = inRows(x, sizes))
+    return *rows;
   std::vector<Dim> in, out;
   for (const Dim &dim : opened(x.dims))
     if (dim.kind != Kind::Unit)
@@ -158,6 +160,12 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
         if (i >= in.size())
           throw misfit();
         SymbolicExpr own = sizeOf(in[i]);
+        bool isBoth = parts.empty() && i + 1 < in.size() && in[i].layout >= 0 && in[i + 1].layout == in[i].layout &&
+                      in[i].isInRow != in[i + 1].isInRow && !(own == size);
+        if (isBoth && countsAll(in[i].layout, size)) {
+          own = rowLayouts[size_t(in[i].layout)].all;
+          parts.push_back(in[i++]);
+        }
         if (product.getFactors().empty()) {
           product = own * product.getNumber();
         } else {
@@ -422,6 +430,11 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
   };
   std::vector<int> axes;
   for (const Dim &each : gone)
+    if (each.layout >= 0 && !(each.pairs >= 0 && resides(x, each)))
+      throw Refusal{
+          "it adds up rows of equal length with what is behind their elements; add up the elements themselves, "
+          "by their numbers"};
+  for (const Dim &each : gone)
     if (each.kind == Kind::Axis)
       axes.push_back(each.id);
     else if (each.kind == Kind::Repeat)
@@ -438,7 +451,8 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
       each.pairs = -1;
   }
   for (const Dim &each : gone)
-    if (each.kind == Kind::Space && !llvm::any_of(ofPairs, [&](const Dim &dim) { return dim.side == each.side && each.pairs >= 0; })) {
+    if (each.kind == Kind::Space &&
+        !llvm::any_of(ofPairs, [&](const Dim &dim) { return dim.side == each.side && each.pairs >= 0; })) {
       if (resides(x, each))
         x.value = program.reduce(function, x.value, -1);
       else

@@ -33,6 +33,7 @@ struct Part {
   std::optional<Linear> linear;
   std::string text;
   enum { Atom, Product, Sum } binding = Atom; ///< what the text is, for parentheses
+  std::vector<std::string> symbols = {};      ///< of a product of several: each as often as it is a factor
 };
 
 class SizeParser {
@@ -85,6 +86,8 @@ private:
 
   std::optional<Part> sum(const std::vector<Part> &parts);
   std::optional<Part> product(const std::vector<Part> &parts);
+  std::optional<Part> power(const std::vector<Part> &parts);
+  std::optional<Part> quotient(const std::vector<Part> &parts);
 
   StringRef text;
   size_t at = 0;
@@ -122,6 +125,28 @@ static Part asSymbol(const std::string &text, decltype(Part::binding) binding = 
   Part part = partOf({0, {{text, 1}}});
   part.binding = binding;
   return part;
+}
+
+/// The symbol that a part is and nothing else.
+static std::optional<std::string> plainSymbol(const Part &part) {
+  if (!part.linear || part.linear->number != 0 || part.linear->factors.size() != 1 || !part.symbols.empty() ||
+      part.linear->factors.begin()->second != 1)
+    return std::nullopt;
+  return part.linear->factors.begin()->first;
+}
+
+/// The symbols of factors, each as often as it is there; none if one is a sum or a multiple.
+static std::vector<std::string> symbolsIn(const std::vector<Part> &parts) {
+  std::vector<std::string> symbols;
+  for (const Part &part : parts) {
+    if (std::optional<std::string> symbol = plainSymbol(part))
+      symbols.push_back(*symbol);
+    else if (!part.symbols.empty() && part.linear->factors.begin()->second == 1)
+      llvm::append_range(symbols, part.symbols);
+    else
+      return {};
+  }
+  return symbols;
 }
 
 std::optional<Part> SizeParser::parseNumber() {
@@ -221,6 +246,12 @@ std::optional<Part> SizeParser::parsePart(size_t depth) {
     return sum(*parts);
   if (function == "Mul")
     return product(*parts);
+  if (function == "Pow" && parts->size() == 2)
+    if (std::optional<Part> result = power(*parts))
+      return result;
+  if ((function == "FloorDiv" || function == "CleanDiv") && parts->size() == 2)
+    if (std::optional<Part> result = quotient(*parts))
+      return result;
   std::string call = function.str() + "(" +
                      llvm::join(llvm::map_range(*parts, [](const Part &each) { return each.text; }), ", ") + ")";
   static const llvm::StringSet<> ofIntegers = {"FloorDiv", "CleanDiv", "Mod", "PythonMod", "Max", "Min"};
@@ -268,11 +299,13 @@ std::optional<Part> SizeParser::product(const std::vector<Part> &parts) {
     if (!llvm::all_of(others, isLinear))
       return Part{std::nullopt, scale == 1 ? text : std::to_string(scale) + "*" + text, Part::Product};
     Part product = asSymbol(text, Part::Product);
+    product.symbols = symbolsIn(others);
     if (scale == 1)
       return product;
     others = {product};
   }
   Linear result{scale, {}};
+  std::vector<std::string> symbols = others.empty() ? std::vector<std::string>() : others.front().symbols;
   if (!others.empty()) {
     result = *others.front().linear;
     std::optional<int64_t> number = llvm::checkedMul(result.number, scale);
@@ -286,7 +319,35 @@ std::optional<Part> SizeParser::product(const std::vector<Part> &parts) {
       factor = *total;
     }
   }
-  return partOf(std::move(result));
+  Part whole = partOf(std::move(result));
+  whole.symbols = std::move(symbols);
+  return whole;
+}
+
+/// A number of rows and columns that are as many is the square of a symbol.
+std::optional<Part> SizeParser::power(const std::vector<Part> &parts) {
+  constexpr int64_t kMostFactors = 8;
+  const std::optional<std::string> symbol = plainSymbol(parts[0]);
+  const std::optional<Linear> &times = parts[1].linear;
+  if (!symbol || !times || !times->factors.empty() || times->number < 2 || times->number > kMostFactors)
+    return std::nullopt;
+  Part result = asSymbol("Pow(" + *symbol + ", " + std::to_string(times->number) + ")");
+  result.symbols.assign(size_t(times->number), *symbol);
+  return result;
+}
+
+/// A product divided by one of its factors.
+std::optional<Part> SizeParser::quotient(const std::vector<Part> &parts) {
+  const std::optional<std::string> symbol = plainSymbol(parts[1]);
+  std::vector<std::string> left = parts[0].symbols;
+  auto found = symbol ? llvm::find(left, *symbol) : left.end();
+  if (found == left.end())
+    return std::nullopt;
+  left.erase(found);
+  std::vector<Part> factors = {partOf({parts[0].linear->factors.begin()->second, {}})};
+  for (const std::string &each : left)
+    factors.push_back(partOf({0, {{each, 1}}}));
+  return product(factors);
 }
 
 static Size sizeOf(Part part) {

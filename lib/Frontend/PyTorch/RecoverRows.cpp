@@ -1,0 +1,253 @@
+//===- RecoverRows.cpp - Elements in rows of equal length -----------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Dense layers of PyTorch want the nodes of each graph in a row of a matrix [graphs, most, ...], filled up to equal
+// length, with a mask of the places that are taken. The elements are put at places of a list of all rows, and a view
+// makes rows of that:
+//
+//   places[i] = i - first[along[i]] + along[i] * length,    first = 0 and the sums of how many elements are in each row
+//
+// Such a tensor resides on the elements still: one dim is that of the rows, and one that of the elements in them. What
+// it has behind the elements is of no use, and whoever would see it is refused; what leaves it out is followed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+using Kind = Dim::Kind;
+
+static bool isCall(const Index &index, const char *function, size_t arguments) {
+  return index->function == function && index->arguments.size() == arguments;
+}
+
+static bool isFrontOf(const Index &index) {
+  return isCall(index, "slice", 4) && literalOf(index->arguments[1]) == 0 && literalOf(index->arguments[3]) == 1;
+}
+
+/// 0, 1, 2, ...
+static bool isFromFirst(const Index &index) {
+  if (isFrontOf(index))
+    return isFromFirst(index->arguments[0]);
+  return isCall(index, "arange", 3) && literalOf(index->arguments[0]) == 0 && literalOf(index->arguments[2]) == 1;
+}
+
+/// A list of zeros, in whatever way it is written.
+static bool isZero(const Index &index) {
+  if (isCall(index, "slice", 4))
+    return isZero(index->arguments[0]);
+  if (index->function == "cat")
+    return llvm::all_of(index->arguments, isZero);
+  return constantOf(index) == 0;
+}
+
+/// The layout that places are of, if they are such.
+std::optional<int> Recover::layoutOf(const Index &given, const SymbolicExpr &rows, const SymbolicExpr &length) {
+  Index places = given;
+  // Where a row has room for all of its elements, as it turns out to have, none has a place of its own elsewhere.
+  if (isCall(places, "where", 3) && isCall(places->arguments[0], "lt", 2) && isCall(places->arguments[1], "add", 2) &&
+      places->arguments[0]->arguments[0]->text == places->arguments[1]->arguments[0]->text &&
+      places->arguments[0]->arguments[1]->text == sizeIndex(length)->text)
+    places = places->arguments[1];
+  if (!isCall(places, "add", 2) || !isCall(places->arguments[0], "sub", 2) || !isCall(places->arguments[1], "mul", 2))
+    return std::nullopt;
+  const Index &number = places->arguments[0]->arguments[0], &begin = places->arguments[0]->arguments[1];
+  const Index &along = places->arguments[1]->arguments[0], &times = places->arguments[1]->arguments[1];
+  if (!isFromFirst(number) || !(number->length == along->length) || !isCall(begin, "take", 2) ||
+      begin->arguments[1]->text != along->text || times->text != sizeIndex(length)->text)
+    return std::nullopt;
+  const Index &first = begin->arguments[0];
+  if (!isCall(first, "cat", 2) || !isZero(first->arguments[0]) || !(first->arguments[0]->length == SymbolicExpr(1)) ||
+      !isCall(first->arguments[1], "cumsum", 1))
+    return std::nullopt;
+  const Index &counts = first->arguments[1]->arguments[0];
+  bool isCount = isCall(counts, "scatter_sum", 3) && counts->arguments[0]->text == along->text &&
+                 constantOf(counts->arguments[1]) == 1;
+  if (!isCount || times->text != "max(" + counts->text + ")") // A row has room for the most there are.
+    return std::nullopt;
+  for (auto [i, layout] : llvm::enumerate(rowLayouts))
+    if (layout.places == places->text)
+      return int(i);
+  RowLayout layout;
+  layout.elements = spaceOf(along->length);
+  layout.rows = spaceOf(rows, "graph");
+  layout.along = mapOf(along, layout.elements, layout.rows);
+  layout.length = length;
+  layout.places = places->text;
+  rowLayouts.push_back(layout);
+  return int(rowLayouts.size()) - 1;
+}
+
+/// Whether a size is a multiple of how many places all rows have; the layout knows that number by it then.
+bool Recover::countsAll(int layout, const SymbolicExpr &size) {
+  RowLayout &rows = rowLayouts[size_t(layout)];
+  if (size.getNumber() != 0 || size.getFactors().size() != 1)
+    return false;
+  SymbolicExpr all = SymbolicExpr::of(size.getFactors().begin()->first);
+  std::string length = sizeIndex(rows.length)->text, count = sizeIndex(program.spaces[size_t(rows.rows)].size)->text;
+  std::string text = sizeIndex(all)->text;
+  if (text != "mul(" + length + ", " + count + ")" && text != "mul(" + count + ", " + length + ")")
+    return false;
+  rows.all = all;
+  return true;
+}
+
+std::vector<Dim> Recover::dimsInRows(int layout) const {
+  const RowLayout &rows = rowLayouts[size_t(layout)];
+  Dim ofRows{Kind::Space, rows.rows, 0}, inRow{Kind::Space, rows.elements, 0};
+  ofRows.layout = inRow.layout = layout;
+  inRow.isInRow = true;
+  return {ofRows, inRow};
+}
+
+/// A view of elements that were put at places, [rows * length, ...] as [rows, length, ...].
+std::optional<Tensor> Recover::inRows(const Tensor &x, const std::vector<SymbolicExpr> &sizes) {
+  Operation put = program.operations[size_t(x.value)];
+  // A list may have had more room, for elements that are in no row.
+  if (put.op == Op::Move && isFromFirst(program.maps[size_t(put.map)].index))
+    put = program.operations[size_t(put.operands[0])];
+  if (put.op != Op::Move || sizes.size() != x.dims.size() + 1 || x.dims.empty() || x.dims[0].kind != Kind::Space ||
+      !resides(x, x.dims[0]) || sizes[0].getFactors().empty() || sizes[1].getFactors().empty())
+    return std::nullopt;
+  const Index inverse = program.maps[size_t(put.map)].index;
+  if (!isCall(inverse, "put", 3))
+    return std::nullopt;
+  for (size_t i = 1; i < x.dims.size(); ++i)
+    if (!(sizeOf(x.dims[i]) == sizes[i + 1]))
+      return std::nullopt;
+  std::optional<int> layout = layoutOf(inverse->arguments[1], sizes[0], sizes[1]);
+  if (!layout)
+    return std::nullopt;
+  Tensor result{dimsInRows(*layout), put.operands[0]};
+  result.dims.insert(result.dims.end(), x.dims.begin() + 1, x.dims.end());
+  return result;
+}
+
+/// Two numbers, one for elements and one for what is behind them.
+Tensor Recover::constantInRows(Tensor like, InRows numbers) {
+  Operation number;
+  number.op = Op::Number;
+  number.text = "in rows " + std::to_string(numbers.present) + " " + std::to_string(numbers.absent);
+  number.number = numbers.present;
+  like.value = program.add(number);
+  rowNumbers[like.value] = numbers;
+  return like;
+}
+
+const InRows *Recover::numbersInRows(const Tensor &x) const {
+  auto found = rowNumbers.find(x.value);
+  return found == rowNumbers.end() ? nullptr : &found->second;
+}
+
+/// The mask of places that are taken, seen in rows.
+bool Recover::maskInRows(const NormalNode &node) {
+  if ((node.op != "view" && node.op != "reshape") || !onlyIntegers(node) || !has(node, "self"))
+    return false;
+  std::vector<SymbolicExpr> wanted = sizes(node);
+  IndexTensor x = index(node, "self");
+  if (x.components.size() == 1 && isFrontOf(x.components[0]))
+    x.components[0] = x.components[0]->arguments[0];
+  if (wanted.size() != 2 || wanted[0].getFactors().empty() || wanted[1].getFactors().empty() ||
+      x.components.size() != 1 || !isCall(x.components[0], "put", 3))
+    return false;
+  const Index &put = x.components[0];
+  std::optional<int64_t> base = isZero(put->arguments[0]) ? 0 : constantOf(put->arguments[0]),
+                         value = literalOf(put->arguments[2]);
+  std::optional<int> layout = base && value ? layoutOf(put->arguments[1], wanted[0], wanted[1]) : std::optional<int>();
+  if (!layout)
+    return false;
+  define(node, constantInRows({dimsInRows(*layout), -1}, {double(*value), double(*base)}));
+  return true;
+}
+
+int Recover::layoutIn(const Tensor &x) {
+  for (const Dim &dim : opened(x.dims))
+    if (dim.layout >= 0)
+      return dim.layout;
+  return -1;
+}
+
+/// Operators that work on each element of a row by itself, or leave dims as they are, and those that know of rows. Any
+/// other could see what is behind the elements.
+void Recover::checkRows(const NormalNode &node) {
+  if (rowLayouts.empty())
+    return;
+  static const std::set<std::string> known = {
+      "view",       "reshape",    "unflatten",   "transpose",   "permute",     "unsqueeze",
+      "squeeze",    "contiguous", "clone",       "expand",      "linear",      "add",
+      "sub",        "mul",        "div",         "neg",         "relu",        "gelu",
+      "silu",       "tanh",       "sigmoid",     "elu",         "softplus",    "leaky_relu",
+      "layer_norm", "dropout",    "masked_fill", "bitwise_not", "logical_not", "select",
+      "index",      "to",         "_to_copy",    "alias",       "detach",      "scaled_dot_product_attention",
+      "zeros_like", "split",      "chunk",       "sum"};
+  for (auto &[name, argument] : node.arguments) {
+    auto *value = std::get_if<ValueName>(&argument);
+    auto found = value ? tensors.find(value->name) : tensors.end();
+    if (found == tensors.end() || layoutIn(found->second) < 0)
+      continue;
+    bool isWell = known.count(node.op) != 0;
+    if (node.op == "select" || node.op == "split" || node.op == "chunk")
+      isWell = found->second.dims.at(axisNumber(node, "dim", 0, found->second.dims.size())).layout < 0;
+    if (!isWell)
+      throw Refusal{
+          "'" + node.op +
+          "' of rows of equal length, such as to_dense_batch makes, could see what is behind "
+          "their elements; gnnc follows them through linear layers, attention with a mask, and back by the mask"};
+  }
+}
+
+/// What is made of the mask: its opposite, and a number in its place.
+bool Recover::fillInRows(const NormalNode &node) {
+  if (rowLayouts.empty())
+    return false;
+  if ((node.op == "bitwise_not" || node.op == "logical_not") && tensors.count(nameOf(node, "self"))) {
+    Tensor mask = tensor(node, "self");
+    const InRows *numbers = numbersInRows(mask);
+    if (!numbers)
+      return false;
+    define(node, constantInRows(mask, {double(numbers->present == 0), double(numbers->absent == 0)}));
+    return true;
+  }
+  if (node.op != "masked_fill" || !tensors.count(nameOf(node, "mask")))
+    return false;
+  Tensor mask = tensor(node, "mask"), x = tensor(node, "self");
+  const Operation &old = program.operations[size_t(x.value)];
+  std::optional<double> value = number(node, "value");
+  const InRows *numbers = numbersInRows(mask);
+  if (!numbers || !value || old.op != Op::Number || mask.dims.size() != x.dims.size())
+    return false;
+  const InRows *known = numbersInRows(x);
+  InRows before = known ? *known : InRows{old.number, old.number};
+  define(node, constantInRows(mask, {numbers->present != 0 ? *value : before.present,
+                                     numbers->absent != 0 ? *value : before.absent}));
+  return true;
+}
+
+/// The elements themselves, where the mask says that they are.
+bool Recover::takeFromRows(const NormalNode &node) {
+  if (rowLayouts.empty() || node.op != "index" || !tensors.count(nameOf(node, "self")))
+    return false;
+  std::vector<std::string> places = names(node, "indices");
+  Tensor x = tensor(node, "self");
+  if (places.size() != 1 || places[0].empty() || !tensors.count(places[0]) || x.dims.size() < 2)
+    return false;
+  const InRows *numbers = numbersInRows(tensorOf(places[0]));
+  bool isRows =
+      x.dims[0].layout >= 0 && !x.dims[0].isInRow && x.dims[1].layout == x.dims[0].layout && x.dims[1].isInRow;
+  if (!numbers || numbers->present == 0 || numbers->absent != 0 || !isRows)
+    return false;
+  const RowLayout &layout = rowLayouts[size_t(x.dims[0].layout)];
+  knowSize(sizes(node).at(0), program.spaces[size_t(layout.elements)].size);
+  x.dims.erase(x.dims.begin());
+  x.dims[0] = {Kind::Space, layout.elements, 0};
+  define(node, x);
+  return true;
+}

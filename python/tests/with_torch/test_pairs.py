@@ -1,0 +1,193 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+"""Numbers for pairs of elements: attention of all to all, in graphs and in batches of them, and kernels of distances."""
+
+import unittest
+
+import gnnc.torch
+import torch
+import torch.nn.functional as F
+from gnnc._errors import CompileError
+from torch import Tensor, nn
+
+try:
+    from torch_geometric.nn import GINConv, GPSConv
+except ImportError:
+    GPSConv = None
+
+
+def to_dense_batch(x: Tensor, batch: Tensor) -> tuple[Tensor, Tensor]:
+    """The nodes of each graph in a row of a matrix, as PyTorch Geometric has them, and which places are taken."""
+    graphs = int(batch.max()) + 1
+    counts = torch.zeros(graphs, dtype=torch.long).scatter_add_(0, batch, torch.ones_like(batch))
+    first = torch.cat([batch.new_zeros(1), counts.cumsum(0)])
+    most = int(counts.max())
+    places = torch.arange(batch.size(0)) - first[batch] + batch * most
+    rows = x.new_zeros([graphs * most, x.size(1)])
+    rows[places] = x
+    mask = torch.zeros(graphs * most, dtype=torch.bool)
+    mask[places] = 1
+    return rows.view(graphs, most, x.size(1)), mask.view(graphs, most)
+
+
+class ByHand(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v = nn.Linear(16, 8), nn.Linear(16, 8), nn.Linear(16, 12)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.softmax(self.q(x) @ self.k(x).T / 8**0.5, dim=-1) @ self.v(x)
+
+
+class Heads(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.out = nn.Linear(16, 48), nn.Linear(16, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (each.transpose(0, 1)[None] for each in self.qkv(x).view(x.size(0), 3, 4, 4).unbind(1))
+        y = F.scaled_dot_product_attention(q, k, v)[0]
+        return self.out(y.transpose(0, 1).reshape(x.size(0), 16))
+
+
+class Encoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True) for _ in range(2)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x[None]
+        for layer in self.layers:
+            x = layer(x)
+        return x[0]
+
+
+class Kernel(nn.Module):
+    """Sums along one dim, along the other, and along both."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        w = torch.exp(-((x[:, None] - x[None]) ** 2).sum(-1))
+        return (w[..., None] * (x[None] - x[:, None])).sum(1), (w * x[:, :1]).sum(0), w.mean()
+
+
+class Biased(nn.Module):
+    """Scores with a bias from relative positions, by a small network."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.f = nn.Linear(16, 16), nn.Linear(3, 4)
+
+    def forward(self, x: Tensor, pos: Tensor) -> Tensor:
+        z = self.q(x).view(-1, 4, 4)
+        bias = torch.sigmoid(self.f(pos[:, None] - pos[None]))
+        weights = (torch.einsum("ihd,jhd->ijh", z, z) / 2 + bias).softmax(1)
+        return torch.einsum("ijh,jhd->ihd", weights, z).flatten(1)
+
+
+class TwoSets(nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.softmax(x @ y.T, dim=1) @ y
+
+
+class InBatches(nn.Module):
+    def __init__(self, masked: bool = True) -> None:
+        super().__init__()
+        self.attention, self.norm, self.masked = (
+            nn.MultiheadAttention(16, 4, batch_first=True),
+            nn.LayerNorm(16),
+            masked,
+        )
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        rows, mask = to_dense_batch(x, batch)
+        missing = ~mask if self.masked else None
+        h, _ = self.attention(rows, rows, rows, key_padding_mask=missing, need_weights=False)
+        return self.norm(x + h[mask])
+
+
+class Seeing(nn.Module):
+    """Behind the elements of a row are zeros, which a softmax sees."""
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        rows, mask = to_dense_batch(x, batch)
+        return rows.softmax(1)[mask]
+
+
+def batch_of(*sizes: int) -> Tensor:
+    return torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+
+
+class PairsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        torch.manual_seed(0)
+
+    def compare(self, model: nn.Module, *graphs: tuple[Tensor, ...]) -> None:
+        model = model.double()
+        compiled = gnnc.torch.compile(model)
+        for inputs in graphs:
+            floats = [x.double().requires_grad_() if x.is_floating_point() else x for x in inputs]
+            results = []
+            for function in (model, compiled):
+                y = function(*floats)
+                y = y if isinstance(y, tuple) else (y,)
+                loss = sum((each * torch.cos(torch.arange(each.numel()).view_as(each))).sum() for each in y)
+                by = [x for x in floats if x.is_floating_point()] + list(model.parameters())
+                results.append((*y, *torch.autograd.grad(loss, by)))
+            for expected, found in zip(*results, strict=True):
+                torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
+
+    def test_attention_of_all_to_all(self) -> None:
+        for model in (ByHand(), Heads(), Encoder()):
+            with self.subTest(type(model).__name__):
+                self.compare(model, (torch.randn(50, 16),), (torch.randn(7, 16),))
+
+    def test_sums_of_pairs(self) -> None:
+        self.compare(Kernel(), (torch.randn(30, 5),), (torch.randn(4, 5),))
+
+    def test_bias_of_pairs(self) -> None:
+        self.compare(Biased(), (torch.randn(30, 16), torch.randn(30, 3)))
+
+    def test_two_sets(self) -> None:
+        self.compare(TwoSets(), (torch.randn(30, 6), torch.randn(9, 6)), (torch.randn(5, 6), torch.randn(40, 6)))
+
+    def test_rows_of_graphs(self) -> None:
+        self.compare(
+            InBatches(),
+            (torch.randn(17, 16), batch_of(5, 3, 9)),
+            (torch.randn(12, 16), batch_of(1, 4, 1, 6)),
+            (torch.randn(4, 16), batch_of(4)),
+        )
+
+    @unittest.skipIf(GPSConv is None, "PyTorch Geometric is not installed")
+    def test_general_powerful_scalable(self) -> None:
+        class Network(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                mlps = [nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 16)) for _ in range(2)]
+                self.layers = nn.ModuleList(GPSConv(16, GINConv(mlp), heads=4, norm="layer_norm") for mlp in mlps)
+
+            def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+                for layer in self.layers:
+                    x = layer(x, edge_index, batch)
+                return x
+
+        edges = torch.randint(0, 12, (2, 40))
+        self.compare(
+            Network(),
+            (torch.randn(17, 16), edges, batch_of(5, 3, 9)),
+            (torch.randn(12, 16), edges[:, :9], batch_of(1, 4, 1, 6)),
+        )
+
+    def test_what_is_behind_the_elements_is_seen_by_nobody(self) -> None:
+        inputs = (torch.randn(17, 16), batch_of(5, 3, 9))
+        with self.assertRaisesRegex(CompileError, "without a mask that leaves out what is behind their elements"):
+            gnnc.torch.compile(InBatches(masked=False))(*inputs)
+        with self.assertRaisesRegex(CompileError, "could see what is behind their elements"):
+            gnnc.torch.compile(Seeing())(*inputs)
+
+
+if __name__ == "__main__":
+    unittest.main()
