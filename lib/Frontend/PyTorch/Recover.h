@@ -222,6 +222,7 @@ private:
   bool countsAll(int layout, const SymbolicExpr &size);
   std::vector<Dim> dimsInRows(int layout) const;
   static int layoutIn(const Tensor &x);
+  bool isWhole(const NormalNode &node, const Tensor &x) const;
   void checkRows(const NormalNode &node);
   Tensor constantInRows(Tensor like, InRows numbers);
   const InRows *numbersInRows(const Tensor &x) const;
@@ -229,6 +230,9 @@ private:
   bool takeFromRows(const NormalNode &node);
   std::vector<RowLayout> rowLayouts;
   std::map<int, InRows> rowNumbers; ///< by value
+  /// Values for pairs of elements in rows that are minus infinity, or 0, where one side is behind the elements: which.
+  std::map<int, int> maskedScores, maskedWeights;
+  Tensor masked(Tensor x, int side);
 
   //===--- Neighbours from values (RecoverNearest.cpp) -----------------------===//
   void opNearest(const NormalNode &node);

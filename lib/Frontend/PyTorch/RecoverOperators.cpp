@@ -544,6 +544,15 @@ Tensor Recover::softmax(Tensor x, size_t dim, bool isLog) {
     x.value = program.over(isLog ? "log_softmax" : "softmax", x.value, {each.id});
     return x;
   }
+  if (auto side = maskedScores.find(x.value); each.layout >= 0 && side != maskedScores.end() && !isLog) {
+    if (!resides(x, each) || each.side != side->second)
+      throw Refusal{"a softmax along the dim of a matrix of scores that its mask leaves alone"};
+    x.value = program.softmax("softmax", x.value, sideOf(each.pairs, 1 - each.side));
+    maskedWeights[x.value] = side->second;
+    return x;
+  }
+  if (each.layout >= 0)
+    throw Refusal{"a softmax along rows of equal length without a mask that leaves out what is behind their elements"};
   if (resides(x, each)) {
     Tensor shifted = binary("-", x, fold("max", Tensor{x.dims, program.detach(x.value)}, {dim}, true));
     Tensor sum = fold("sum", unary("exp", shifted), {dim}, true);

@@ -55,6 +55,9 @@ Tensor Recover::contract(Tensor a, Tensor b, const std::vector<std::pair<size_t,
   }
   Tensor result{dims, over.empty() ? program.binary("*", both[0].value, both[1].value)
                                    : program.dot(both[0].value, both[1].value, over)};
+  for (const Tensor &each : both) // What is 0 stays 0.
+    if (auto side = maskedWeights.find(each.value); side != maskedWeights.end())
+      maskedWeights[result.value] = side->second;
   result = fold("sum", result, rest, /*keep=*/true);
   result.dims.resize(first);
   return result;

@@ -20,6 +20,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <limits>
+
 using namespace gnnc;
 using namespace gnnc::frontend::pytorch;
 
@@ -168,6 +170,23 @@ bool Recover::maskInRows(const NormalNode &node) {
   return true;
 }
 
+/// A value of pairs with a name of its own, so that only those that were masked are taken for such.
+Tensor Recover::masked(Tensor x, int side) {
+  Operation zero;
+  zero.op = Op::Number;
+  zero.text = "masked on side " + std::to_string(side);
+  x.value = program.binary("+", x.value, program.add(zero));
+  maskedScores[x.value] = side;
+  return x;
+}
+
+bool Recover::isWhole(const NormalNode &node, const Tensor &x) const {
+  std::vector<SymbolicExpr> wanted = sizes(node);
+  return wanted.size() == x.dims.size() && llvm::all_of(llvm::zip(wanted, x.dims), [&](auto pair) {
+           return std::get<0>(pair) == sizeOf(std::get<1>(pair));
+         });
+}
+
 int Recover::layoutIn(const Tensor &x) {
   for (const Dim &dim : opened(x.dims))
     if (dim.layout >= 0)
@@ -181,21 +200,25 @@ void Recover::checkRows(const NormalNode &node) {
   if (rowLayouts.empty())
     return;
   static const std::set<std::string> known = {
-      "view",       "reshape",    "unflatten",   "transpose",   "permute",     "unsqueeze",
-      "squeeze",    "contiguous", "clone",       "expand",      "linear",      "add",
-      "sub",        "mul",        "div",         "neg",         "relu",        "gelu",
-      "silu",       "tanh",       "sigmoid",     "elu",         "softplus",    "leaky_relu",
-      "layer_norm", "dropout",    "masked_fill", "bitwise_not", "logical_not", "select",
-      "index",      "to",         "_to_copy",    "alias",       "detach",      "scaled_dot_product_attention",
-      "zeros_like", "split",      "chunk",       "sum"};
+      "matmul",      "bmm",         "slice",       "softmax",    "view",
+      "reshape",     "unflatten",   "transpose",   "permute",    "unsqueeze",
+      "squeeze",     "contiguous",  "clone",       "expand",     "linear",
+      "add",         "sub",         "mul",         "div",        "neg",
+      "relu",        "gelu",        "silu",        "tanh",       "sigmoid",
+      "elu",         "softplus",    "leaky_relu",  "layer_norm", "dropout",
+      "masked_fill", "bitwise_not", "logical_not", "select",     "index",
+      "to",          "_to_copy",    "alias",       "detach",     "scaled_dot_product_attention",
+      "zeros_like",  "split",       "chunk",       "sum"};
   for (auto &[name, argument] : node.arguments) {
     auto *value = std::get_if<ValueName>(&argument);
     auto found = value ? tensors.find(value->name) : tensors.end();
     if (found == tensors.end() || layoutIn(found->second) < 0)
       continue;
     bool isWell = known.count(node.op) != 0;
-    if (node.op == "select" || node.op == "split" || node.op == "chunk")
+    if (node.op == "select" || node.op == "split" || node.op == "chunk" || node.op == "slice")
       isWell = found->second.dims.at(axisNumber(node, "dim", 0, found->second.dims.size())).layout < 0;
+    if (node.op == "slice" && isWhole(node, found->second))
+      isWell = true;
     if (!isWell)
       throw Refusal{
           "'" + node.op +
@@ -216,12 +239,27 @@ bool Recover::fillInRows(const NormalNode &node) {
     define(node, constantInRows(mask, {double(numbers->present == 0), double(numbers->absent == 0)}));
     return true;
   }
+  if (node.op == "slice" && tensors.count(nameOf(node, "self")) && layoutIn(tensor(node, "self")) >= 0 &&
+      isWhole(node, tensor(node, "self"))) {
+    define(node, tensor(node, "self"));
+    return true;
+  }
   if (node.op != "masked_fill" || !tensors.count(nameOf(node, "mask")))
     return false;
   Tensor mask = tensor(node, "mask"), x = tensor(node, "self");
   const Operation &old = program.operations[size_t(x.value)];
   std::optional<double> value = number(node, "value");
   const InRows *numbers = numbersInRows(mask);
+  // Scores of pairs of which one side is behind the elements, before a softmax.
+  size_t rank = x.dims.size();
+  if (numbers && numbers->present == 0 && numbers->absent != 0 && value == -std::numeric_limits<double>::infinity())
+    for (size_t i = 0; i < mask.dims.size() && mask.dims.size() <= rank; ++i)
+      if (const Dim &own = mask.dims[i], &dim = x.dims[rank - mask.dims.size() + i];
+          own.isInRow && dim.isInRow && dim.pairs >= 0 && resides(x, dim) &&
+          llvm::count_if(mask.dims, [](const Dim &each) { return each.isInRow; }) == 1) {
+        define(node, masked(x, dim.side));
+        return true;
+      }
   if (!numbers || !value || old.op != Op::Number || mask.dims.size() != x.dims.size())
     return false;
   const InRows *known = numbersInRows(x);

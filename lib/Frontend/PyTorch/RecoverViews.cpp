@@ -430,7 +430,9 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
   };
   std::vector<int> axes;
   for (const Dim &each : gone)
-    if (each.layout >= 0 && !(each.pairs >= 0 && resides(x, each)))
+    if (auto side = maskedWeights.find(x.value);
+        each.layout >= 0 &&
+        (function != "sum" || side == maskedWeights.end() || !resides(x, each) || each.side != side->second))
       throw Refusal{
           "it adds up rows of equal length with what is behind their elements; add up the elements themselves, "
           "by their numbers"};

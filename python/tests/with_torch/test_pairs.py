@@ -108,6 +108,45 @@ class InBatches(nn.Module):
         return self.norm(x + h[mask])
 
 
+class RowsByHand(nn.Module):
+    """The same attention by a softmax of one's own, and by one of PyTorch's with a mask of truth values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(16, 48)
+
+    def forward(self, x: Tensor, batch: Tensor) -> tuple[Tensor, Tensor]:
+        rows, mask = to_dense_batch(x, batch)
+        q, k, v = self.qkv(rows).chunk(3, dim=-1)
+        scores = (q @ k.transpose(1, 2) / 4).masked_fill(~mask.unsqueeze(1), -torch.inf)
+        graphs, most, _ = rows.shape
+        heads = self.qkv(rows).view(graphs, most, 3, 4, 4).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(heads[0], heads[1], heads[2], attn_mask=mask[:, None, None, :])
+        return (scores.softmax(-1) @ v)[mask], y.transpose(1, 2).reshape(graphs, most, 16)[mask]
+
+
+class Matching(nn.Module):
+    """Li et al., 2019: what nodes of one graph attend to in the other."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        scores = F.normalize(x, dim=-1) @ F.normalize(y, dim=-1).T
+        return x - scores.softmax(1) @ y, y - scores.softmax(0).T @ x
+
+
+class SeeingScores(nn.Module):
+    """Differences to the zeros behind the elements of a row."""
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        rows, mask = to_dense_batch(x, batch)
+        return (rows[:, :, None] - rows[:, None]).abs().sum(2)[mask]
+
+
+class SeeingUnmasked(nn.Module):
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        rows, mask = to_dense_batch(x, batch)
+        return ((rows @ rows.transpose(1, 2)) @ rows)[mask]
+
+
 class Seeing(nn.Module):
     """Behind the elements of a row are zeros, which a softmax sees."""
 
@@ -151,15 +190,19 @@ class PairsTest(unittest.TestCase):
         self.compare(Biased(), (torch.randn(30, 16), torch.randn(30, 3)))
 
     def test_two_sets(self) -> None:
-        self.compare(TwoSets(), (torch.randn(30, 6), torch.randn(9, 6)), (torch.randn(5, 6), torch.randn(40, 6)))
+        for model in (TwoSets(), Matching()):
+            with self.subTest(type(model).__name__):
+                self.compare(model, (torch.randn(30, 6), torch.randn(9, 6)), (torch.randn(5, 6), torch.randn(40, 6)))
 
     def test_rows_of_graphs(self) -> None:
-        self.compare(
-            InBatches(),
-            (torch.randn(17, 16), batch_of(5, 3, 9)),
-            (torch.randn(12, 16), batch_of(1, 4, 1, 6)),
-            (torch.randn(4, 16), batch_of(4)),
-        )
+        for model in (InBatches(), RowsByHand()):
+            with self.subTest(type(model).__name__):
+                self.compare(
+                    model,
+                    (torch.randn(17, 16), batch_of(5, 3, 9)),
+                    (torch.randn(12, 16), batch_of(1, 4, 1, 6)),
+                    (torch.randn(4, 16), batch_of(4)),
+                )
 
     @unittest.skipIf(GPSConv is None, "PyTorch Geometric is not installed")
     def test_general_powerful_scalable(self) -> None:
@@ -185,8 +228,9 @@ class PairsTest(unittest.TestCase):
         inputs = (torch.randn(17, 16), batch_of(5, 3, 9))
         with self.assertRaisesRegex(CompileError, "without a mask that leaves out what is behind their elements"):
             gnnc.torch.compile(InBatches(masked=False))(*inputs)
-        with self.assertRaisesRegex(CompileError, "could see what is behind their elements"):
-            gnnc.torch.compile(Seeing())(*inputs)
+        for model in (Seeing(), SeeingScores(), SeeingUnmasked()):
+            with self.subTest(type(model).__name__), self.assertRaisesRegex(CompileError, "behind their elements"):
+                gnnc.torch.compile(model)(*inputs)
 
 
 if __name__ == "__main__":

@@ -66,6 +66,17 @@ TEST(SizeExpr, AddsUpWhatIsNoSum) {
   EXPECT_TRUE(size.linear && *size.linear == sum) << size.text;
 }
 
+/// A matrix of all pairs has as many places as rows times columns.
+TEST(SizeExpr, DividesProductsByTheirFactors) {
+  EXPECT_EQ(read("FloorDiv(Pow(" + kS + ", Integer(2)), " + kS + ")").text, "s77");
+  EXPECT_EQ(read("FloorDiv(Mul(" + kS + ", " + kU + "), " + kU + ")").text, "s77");
+  EXPECT_EQ(read("FloorDiv(Mul(Integer(4), " + kS + ", " + kU + "), " + kS + ")").text, "4*u0");
+  EXPECT_EQ(read("FloorDiv(Pow(" + kS + ", Integer(3)), " + kS + ")").text, "s77*s77");
+  EXPECT_EQ(read("FloorDiv(Pow(" + kS + ", Integer(2)), " + kU + ")").text, "FloorDiv(Pow(s77, 2), u0)");
+  EXPECT_EQ(read("FloorDiv(Mul(Add(" + kS + ", Integer(1)), " + kU + "), " + kU + ")").text,
+            "FloorDiv((s77 + 1)*u0, u0)");
+}
+
 TEST(SizeExpr, KeepsTheTextOfOthers) {
   auto text = [](const std::string &source) {
     Size size = read(source);
