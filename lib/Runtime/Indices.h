@@ -52,8 +52,8 @@ public:
 private:
   gnnc_status makeGrouping(int64_t map, Grouping &result);
   // Pairs.cpp
-  gnnc_status groupPairs(int64_t map, const int64_t (&maps)[2], Grouping &result);
-  gnnc_status shiftOfPairs(int64_t map, const int32_t *&data, int64_t &length);
+  GNNC_OF_PART gnnc_status groupPairs(int64_t map, const int64_t (&maps)[2], Grouping &result);
+  GNNC_OF_PART gnnc_status shiftOfPairs(int64_t map, const int32_t *&data, int64_t &length);
   GNNC_OF_PART gnnc_status groupPairsOnDevice(const int32_t *own, const Grouping &other, Grouping &result);
   GNNC_OF_PART gnnc_status shiftOfPairsOnDevice(const int32_t *own, const Grouping &pairs, const Grouping &other,
                                                 const int32_t *&data);

@@ -13,6 +13,8 @@
 #include "Indices.h"
 #include <string.h>
 
+extern const char gnnc_pairs = 0;
+
 namespace gnnc::runtime {
 
 using namespace table;

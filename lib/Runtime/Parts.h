@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The runtime that the compiler embeds is an archive of three objects: Runtime.cpp, which every model has,
-// RuntimeCUDA.cpp and RuntimeRanks.cpp. A model names a symbol of those that it needs (gnnc_load_cuda_driver,
-// gnnc_ranks), and the linker takes only these.
+// The runtime that the compiler embeds is an archive of objects: Runtime.cpp, which every model has, and
+// RuntimeCUDA.cpp, RuntimeRanks.cpp and those for choices and for pairs, with and without GPUs. A model names a symbol
+// of those that it needs (gnnc_load_cuda_driver, gnnc_ranks, …), and the linker takes only these.
 //
 //===----------------------------------------------------------------------===//
 

@@ -24,7 +24,6 @@
 #include "Graph.cpp"
 #include "Indices.cpp"
 #include "MemoryPlan.cpp"
-#include "Pairs.cpp"
 #include "Partition.cpp"
 #include "Preparation.cpp"
 #include "PrepareBuffers.cpp"

@@ -18,7 +18,6 @@
 #include "CUDA/Branches.cpp"
 #include "CUDA/Device.cpp"
 #include "CUDA/DeviceGraph.cpp"
-#include "CUDA/DevicePairs.cpp"
 #include "CUDA/DeviceTopology.cpp"
 #include "CUDA/Driver.cpp"
 #include "CUDA/LaunchItems.cpp"

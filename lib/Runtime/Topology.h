@@ -94,7 +94,7 @@ public:
     return from.kind == table::SpaceKind::Pairs && !from.isListed;
   }
   /// Whether a map leads from pairs to one of their sides; then the two maps that they are made of, its own side first.
-  bool isSideOfPairs(int64_t map, int64_t (&maps)[2]) const;
+  GNNC_OF_PART bool isSideOfPairs(int64_t map, int64_t (&maps)[2]) const;
   Targets targets(int64_t map) const { return map == table::kIdentity ? Targets{} : Targets{maps[map].targets}; }
 
 private:
@@ -125,8 +125,8 @@ private:
   }
   gnnc_status deriveUnion(int64_t space);
   gnnc_status deriveDistinct(int64_t space);
-  gnnc_status derivePairs(int64_t space);
-  gnnc_status tooManyPairs(int64_t space);
+  GNNC_OF_PART gnnc_status derivePairs(int64_t space);
+  GNNC_OF_PART gnnc_status tooManyPairs(int64_t space);
   GNNC_OF_PART gnnc_status derivePairsOnDevice(int64_t space);
   GNNC_OF_PART gnnc_status deriveSelection(int64_t space);
   GNNC_OF_PART gnnc_status deriveFilterOnDevice(int64_t space);

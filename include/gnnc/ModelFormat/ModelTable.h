@@ -363,11 +363,15 @@ extern const char *const gnnc_model_ranks;
 // &gnnc_choices, or on a GPU &gnnc_device_choices; null in a model that chooses nothing by values. Nobody reads it: it
 // has the part of the runtime linked.
 extern const char *const gnnc_model_choices;
+// The same of a model that has pairs: &gnnc_pairs, or &gnnc_device_pairs.
+extern const char *const gnnc_model_pairs;
 // Defined by the runtime, for the model to point to.
 gnnc_status gnnc_load_cuda_driver(const void **driver, gnnc_error *error);
 extern const char gnnc_ranks;
 extern const char gnnc_choices;
 extern const char gnnc_device_choices;
+extern const char gnnc_pairs;
+extern const char gnnc_device_pairs;
 }
 #pragma GCC visibility pop
 

@@ -12,6 +12,8 @@
 #include "../Indices.h"
 #include "Prepare.h"
 
+extern const char gnnc_device_pairs = 0;
+
 namespace gnnc::runtime {
 
 using namespace table;

@@ -181,14 +181,22 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
     ranks = part;
   }
   define(ranks, "gnnc_model_ranks");
-  Constant *choices = ConstantPointerNull::get(pointer);
-  if (any_of(kernels, [](const EmittedKernel &kernel) { return kernel.kind == StepKind::Nearest; })) {
-    StringRef name = device.steps.empty() ? "gnnc_choices" : "gnnc_device_choices";
-    auto *part = cast<GlobalVariable>(data.getOrInsertGlobal(name, Type::getInt8Ty(context)));
-    part->setVisibility(GlobalValue::HiddenVisibility);
-    choices = part;
-  }
-  define(choices, "gnnc_model_choices");
+  // Whichever is needed of a part's two forms: for the CPU, or for GPUs.
+  auto definePart = [&](bool isNeeded, StringRef onHost, StringRef onDevice, StringRef name) {
+    Constant *value = ConstantPointerNull::get(pointer);
+    if (isNeeded) {
+      StringRef symbol = device.steps.empty() ? onHost : onDevice;
+      auto *part = cast<GlobalVariable>(data.getOrInsertGlobal(symbol, Type::getInt8Ty(context)));
+      part->setVisibility(GlobalValue::HiddenVisibility);
+      value = part;
+    }
+    define(value, name);
+  };
+  definePart(any_of(kernels, [](const EmittedKernel &kernel) { return kernel.kind == StepKind::Nearest; }),
+             "gnnc_choices", "gnnc_device_choices", "gnnc_model_choices");
+  definePart(any_of(module.getOps<mpdfg::SpaceOp>(),
+                    [](mpdfg::SpaceOp space) { return space.getKind() == mpdfg::SpaceKind::Pairs; }),
+             "gnnc_pairs", "gnnc_device_pairs", "gnnc_model_pairs");
 
   static std::once_flag once;
   std::call_once(once, [] {
