@@ -16,6 +16,9 @@ mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @src root from @edge to @node
 mpdfg.map @dst root from @edge to @node
+mpdfg.space @path pairs {base = @edge, of = @edge, maps = [@src, @dst]}
+mpdfg.map @path.dst owner from @path to @edge
+mpdfg.map @path.src partner from @path to @edge
 """
 
 

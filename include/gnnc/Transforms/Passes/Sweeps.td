@@ -137,28 +137,23 @@ def WalkPairs : Pass<"walk-pairs", "::mlir::ModuleOp"> {
     for each pair in memory, the number of a pair) is said in a remark.
 
     ```mlir
-    mpdfg.space @graph root
-    mpdfg.map @batch root from @node to @graph
-    mpdfg.space @all pairs {base = @node, of = @node, maps = [@batch, @batch]}
-    mpdfg.map @all.dst owner from @all to @node
-    mpdfg.map @all.src partner from @all to @node
-    func.func @f(%x: !node8) -> !node8 {
-      %0 = mpk.sweep over @node along @all.dst (%x) access [#mpk.access<gather_member @all.src>]
+    func.func @f(%x: !edge8) -> !edge8 { // @path is pairs {base = @edge, of = @edge, maps = [@src, @dst]}
+      %0 = mpk.sweep over @edge along @path.dst (%x) access [#mpk.access<gather_member @path.src>]
           yields [#mpk.access<owner>] {
       ^bb0(%a: tensor<8xf32>):
         %t = mpk.accumulate sum %a : tensor<8xf32>
         mpk.yield %t : tensor<8xf32>
-      } : (!node8) -> !node8
-      return %0 : !node8
+      } : (!edge8) -> !edge8
+      return %0 : !edge8
     }
     // becomes
-    func.func @f(%x: !node8) -> !node8 {
-      %0 = mpk.sweep over @node along @batch pairs @all.dst(%x) access [#mpk.access<member>] yields [#mpk.access<owner>] {
+    func.func @f(%x: !edge8) -> !edge8 {
+      %0 = mpk.sweep over @edge along @dst pairs @path.dst(%x) access [#mpk.access<member>] yields [#mpk.access<owner>] {
       ^bb0(%a: tensor<8xf32>):
         %1 = mpk.accumulate sum %a : tensor<8xf32>
         mpk.yield %1 : tensor<8xf32>
-      } : (!node8) -> !node8
-      return %0 : !node8
+      } : (!edge8) -> !edge8
+      return %0 : !edge8
     }
     ```
   }];
