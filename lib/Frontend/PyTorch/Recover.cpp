@@ -483,6 +483,14 @@ RecoveredProgram Recover::finish() {
       throw Refusal{normal.outputRefusals[i]};
     // Integers and truth values are given as numbers, which have no gradient.
     Tensor tensor = tensorOf(name->name);
+    for (const Dim &each : opened(tensor.dims)) {
+      if (each.pairs >= 0 && resides(tensor, each))
+        throw Refusal{"output " + std::to_string(number) + ", of shape " + shapeText(tensor.dims) +
+                      ", has a number for every pair of elements; return what is summed up along one of its axes"};
+      if (each.layout >= 0)
+        throw Refusal{"output " + std::to_string(number) +
+                      " has the elements in rows of equal length; return the elements themselves, rows[mask]"};
+    }
     for (size_t dim = 0; dim < tensor.dims.size(); ++dim) {
       Dim &each = tensor.dims[dim];
       if (each.kind == Dim::Kind::Group)

@@ -171,13 +171,13 @@ TEST(RecoverPartsTest, AxesMoveAndKeepTheOrderOfTheOthers) {
   EXPECT_EQ(b.output("y").missing({"  output y = permute(x, (in, f3, f2))"}), "");
 }
 
-TEST(RecoverPartsTest, AllPairsAreRefused) {
+TEST(RecoverPartsTest, AllPairsAreNoOutput) {
   ProgramBuilder b = rows();
   b.node("t", "t.default", {arg("self", "x")}, {"4", "N"});
   b.node("pairs", "matmul.default", {arg("self", "x"), arg("other", "t")}, {"N", "N"});
   EXPECT_EQ(b.output("pairs").text(),
-            "refused: a tensor of shape [N, N, 4] has numbers for all pairs of elements; give the "
-            "pairs that matter as a list of edges");
+            "refused: output 0, of shape [N, N], has a number for every pair of elements; return what is summed up "
+            "along one of its axes");
 }
 
 // As torch.nn.MultiheadAttention does it: heads and rows are one axis while products are made.
@@ -210,7 +210,7 @@ TEST(RecoverPartsTest, PartsThatAreWrittenBelongToTheWhole) {
   EXPECT_NE(text.find("x[in: 1..4]"), std::string::npos) << text;
 }
 
-TEST(RecoverPartsTest, AttentionOverStepsIsProducts) {
+TEST(RecoverPartsTest, AttentionOverStepsIsProductsAndOverElementsPairs) {
   ProgramBuilder b;
   b.input("x", {"N", "3", "4"});
   b.node("y", "scaled_dot_product_attention.default", {arg("query", "x"), arg("key", "x"), arg("value", "x")},
@@ -219,9 +219,7 @@ TEST(RecoverPartsTest, AttentionOverStepsIsProducts) {
   ProgramBuilder all = rows();
   all.node("y", "scaled_dot_product_attention.default", {arg("query", "x"), arg("key", "x"), arg("value", "x")},
            {"N", "4"});
-  EXPECT_EQ(all.output("y").text(),
-            "refused: attention of all elements to all 'N' of them: all pairs; let it go along a "
-            "list of edges");
+  EXPECT_EQ(all.output("y").missing({"space pair = pairs(node)", "along: pair.dst) * h, along: pair.dst)"}), "");
 }
 
 TEST(RecoverPartsTest, TheFirstOfTheLargestNumbers) {
