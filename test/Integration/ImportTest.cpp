@@ -30,9 +30,8 @@ namespace {
 /// Why these are refused: part of the message.
 const std::map<std::string, std::string> &refused() {
   static const std::map<std::string, std::string> table = {
-      {"model_gps", "model_gps.pt2"},
       {"plain_dense", "two axes whose sizes are not fixed"},
-      {"user_dgcnn", "has numbers for all pairs of elements"},
+      {"user_dgcnn", "the places of ordered numbers are used"},
   };
   return table;
 }

@@ -70,7 +70,7 @@ class Kernel(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         w = torch.exp(-((x[:, None] - x[None]) ** 2).sum(-1))
-        return (w[..., None] * (x[None] - x[:, None])).sum(1), (w * x[:, :1]).sum(0), w.mean()
+        return (w[..., None] * (x[None] - x[:, None])).sum(1), (w * x[:, :1]).sum(0), w.mean() + w.amin(1).sum()
 
 
 class Biased(nn.Module):

@@ -39,9 +39,15 @@ class Slices(nn.Module):
         return out
 
 
-class Nearest(nn.Module):
+class Distances(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        return torch.cdist(x, x).min(1).values
+        return torch.cdist(x, x)
+
+
+class Triples(nn.Module):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        pairs = x[:, None] - x[None]
+        return (pairs[:, :, None] * pairs[:, None]).sum((1, 2))
 
 
 class Gamma(nn.Module):
@@ -154,8 +160,10 @@ class RefusalsTest(TorchTest):
     def test_operators_without_a_meaning(self) -> None:
         self.assertRegex(self.refusal(Gamma()), "lgamma.*keep it out of what is compiled")
 
-    def test_all_pairs(self) -> None:
-        self.assertRegex(self.refusal(Nearest()), "cdist.*numbers for all pairs of elements; give the pairs that matter")
+    def test_pairs_and_triples(self) -> None:
+        with self.assertRaisesRegex(gnnc.Error, "output 0, of shape .*, has a number for every pair of elements"):
+            gnnc.compile(Distances(), graph(5, 9))
+        self.assertRegex(self.refusal(Triples()), "a number for every triple of elements")
 
     def test_gradients_that_forward_takes(self) -> None:
         """Versions of torch that can export them are welcome."""
