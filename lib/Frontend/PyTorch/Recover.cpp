@@ -491,6 +491,10 @@ RecoveredProgram Recover::finish() {
         throw Refusal{"output " + std::to_string(number) +
                       " has the elements in rows of equal length; return the elements themselves, rows[mask]"};
     }
+    if (program.operations[size_t(tensor.value)].space >= 0 &&
+        llvm::none_of(opened(tensor.dims), [&](const Dim &each) { return resides(tensor, each); }))
+      throw Refusal{"output " + std::to_string(number) +
+                    " has a number for each of some elements, but no axis of them; this is a bug in gnnc"};
     for (size_t dim = 0; dim < tensor.dims.size(); ++dim) {
       Dim &each = tensor.dims[dim];
       if (each.kind == Dim::Kind::Group)

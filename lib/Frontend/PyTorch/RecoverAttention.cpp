@@ -16,6 +16,12 @@ using namespace gnnc::frontend::pytorch;
 
 using Kind = Dim::Kind;
 
+/// Whether a mask is that of the rows that keys lie in, for all queries alike.
+static bool isMaskOfKeys(const Tensor &mask, const Dim &keys) {
+  return mask.dims.back().isInRow && mask.dims.back().layout == keys.layout &&
+         llvm::count_if(mask.dims, [](const Dim &dim) { return dim.isInRow; }) == 1;
+}
+
 /// softmax(q kᵀ · scale + mask) v. Rows are elements, all pairs of which meet then, or those of an axis of fixed size.
 void Recover::opAttention(const NormalNode &node) {
   Tensor query = tensor(node, "query"), key = tensor(node, "key"), value = tensor(node, "value");
@@ -45,7 +51,7 @@ void Recover::opAttention(const NormalNode &node) {
     const InRows *numbers = numbersInRows(mask);
     bool isTruth = typeOf(nameOf(node, "attn_mask")) == ScalarType::Bool;
     isMasked =
-        numbers && !mask.dims.empty() && mask.dims.back().isInRow &&
+        numbers && !mask.dims.empty() && isMaskOfKeys(mask, columns) &&
         (isTruth ? numbers->present != 0 && numbers->absent == 0 : numbers->present == 0 && numbers->absent == least);
   }
   if (isOfRows && !isMasked)

@@ -59,11 +59,21 @@ void Recover::pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, 
   for (auto &[back, dim] : places)
     if (dim.isInRow && dim.layout >= 0)
       layout = dim.layout;
+  std::set<const Tensor *> ofRows;
   if (layout >= 0) {
     const RowLayout &rows = rowLayouts[size_t(layout)];
+    std::set<size_t> rowDims;
+    for (const Tensor &each : all)
+      for (size_t i = 0; i < each.dims.size(); ++i)
+        if (each.dims[i].layout >= 0 && !each.dims[i].isInRow)
+          rowDims.insert(each.dims.size() - i);
+    if (rowDims.size() != 1)
+      throw Refusal{"rows of equal length meet those of other graphs"};
     for (Tensor &each : all)
-      if (program.operations[size_t(each.value)].space == rows.rows)
+      if (program.operations[size_t(each.value)].space == rows.rows) {
         each.value = program.move(each.value, rows.along);
+        ofRows.insert(&each);
+      }
     std::erase_if(places, [&](const auto &place) { return !place.second.isInRow && place.second.id == rows.rows; });
   }
   if (places.size() < 2)
@@ -86,6 +96,10 @@ void Recover::pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, 
   for (Tensor &each : all) {
     if (program.operations[size_t(each.value)].space == pairs)
       continue;
+    if (ofRows.count(&each)) { // Both sides are of the same row.
+      each.value = program.move(each.value, sideOf(pairs, first.side));
+      continue;
+    }
     for (auto &[back, side] : sides)
       if (back <= each.dims.size())
         if (const Dim &dim = each.dims[each.dims.size() - back];

@@ -209,9 +209,14 @@ void Recover::checkRows(const NormalNode &node) {
       "masked_fill", "bitwise_not", "logical_not", "select",     "index",
       "to",          "_to_copy",    "alias",       "detach",     "scaled_dot_product_attention",
       "zeros_like",  "split",       "chunk",       "sum"};
-  for (auto &[name, argument] : node.arguments) {
-    auto *value = std::get_if<ValueName>(&argument);
-    auto found = value ? tensors.find(value->name) : tensors.end();
+  std::vector<std::string> given;
+  for (auto &[name, argument] : node.arguments)
+    if (auto *value = std::get_if<ValueName>(&argument))
+      given.push_back(value->name);
+    else if (auto *list = std::get_if<ValueNames>(&argument))
+      llvm::append_range(given, list->names);
+  for (const std::string &name : given) {
+    auto found = tensors.find(name);
     if (found == tensors.end() || layoutIn(found->second) < 0)
       continue;
     bool isWell = known.count(node.op) != 0;
@@ -255,7 +260,7 @@ bool Recover::fillInRows(const NormalNode &node) {
   if (numbers && numbers->present == 0 && numbers->absent != 0 && value == -std::numeric_limits<double>::infinity())
     for (size_t i = 0; i < mask.dims.size() && mask.dims.size() <= rank; ++i)
       if (const Dim &own = mask.dims[i], &dim = x.dims[rank - mask.dims.size() + i];
-          own.isInRow && dim.isInRow && dim.pairs >= 0 && resides(x, dim) &&
+          own.isInRow && dim.isInRow && own.layout == dim.layout && dim.pairs >= 0 && resides(x, dim) &&
           llvm::count_if(mask.dims, [](const Dim &each) { return each.isInRow; }) == 1) {
         define(node, masked(x, dim.side));
         return true;
@@ -275,13 +280,18 @@ bool Recover::takeFromRows(const NormalNode &node) {
     return false;
   std::vector<std::string> places = names(node, "indices");
   Tensor x = tensor(node, "self");
-  if (places.size() != 1 || places[0].empty() || !tensors.count(places[0]) || x.dims.size() < 2)
+  if (layoutIn(x) < 0)
     return false;
-  const InRows *numbers = numbersInRows(tensorOf(places[0]));
-  bool isRows =
-      x.dims[0].layout >= 0 && !x.dims[0].isInRow && x.dims[1].layout == x.dims[0].layout && x.dims[1].isInRow;
-  if (!numbers || numbers->present == 0 || numbers->absent != 0 || !isRows)
-    return false;
+  bool isByMask = places.size() == 1 && tensors.count(places[0]);
+  Tensor mask = isByMask ? tensorOf(places[0]) : Tensor();
+  const InRows *numbers = isByMask ? numbersInRows(mask) : nullptr;
+  auto isOfRows = [&](const Tensor &each) {
+    return each.dims.size() >= 2 && each.dims[0].layout == layoutIn(x) && !each.dims[0].isInRow &&
+           each.dims[1].layout == layoutIn(x) && each.dims[1].isInRow && each.dims[1].pairs < 0;
+  };
+  if (!numbers || numbers->present == 0 || numbers->absent != 0 || mask.dims.size() != 2 || !isOfRows(mask) ||
+      !isOfRows(x))
+    throw Refusal{"rows of equal length are indexed otherwise than by the mask of their own elements"};
   const RowLayout &layout = rowLayouts[size_t(x.dims[0].layout)];
   knowSize(sizes(node).at(0), program.spaces[size_t(layout.elements)].size);
   x.dims.erase(x.dims.begin());

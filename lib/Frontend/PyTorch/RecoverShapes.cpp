@@ -328,8 +328,12 @@ std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
   }
   for (const Tensor &each : all)
     for (size_t i = 0; i < each.dims.size(); ++i)
-      if (each.dims[i].layout >= 0)
-        result[rank - each.dims.size() + i] = each.dims[i];
+      if (each.dims[i].layout >= 0) {
+        Dim &own = result[rank - each.dims.size() + i];
+        if (own.layout >= 0 && (own.layout != each.dims[i].layout || own.isInRow != each.dims[i].isInRow))
+          throw Refusal{"elements in rows of equal length meet those in rows of another batch"};
+        own = each.dims[i];
+      }
   for (auto &[back, side] : sides)
     result[rank - back] = side;
   return result;
@@ -345,7 +349,8 @@ Tensor Recover::binary(const std::string &function, Tensor a, Tensor b) {
   std::vector<Dim> dims = align(both);
   auto isNumber = [&](size_t i, double number) {
     const Operation &operation = program.operations[both[i].value];
-    return operation.op == Op::Number && operation.number == number;
+    // What rows have behind their elements may be another number.
+    return operation.op == Op::Number && operation.number == number && !rowNumbers.count(both[i].value);
   };
   // What leaves the other operand as it is. The sum of 0 and -0 is 0; nothing else tells them apart here.
   if ((isNumber(1, 1) && (function == "*" || function == "/")) ||

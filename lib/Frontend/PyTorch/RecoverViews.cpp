@@ -449,8 +449,11 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
       ofPairs.push_back(each);
   if (!ofPairs.empty()) {
     x.value = foldPairs(function, x.value, ofPairs);
-    for (Dim &each : x.dims)
+    for (Dim &each : x.dims) {
       each.pairs = -1;
+      for (Dim &part : each.parts)
+        part.pairs = -1;
+    }
   }
   for (const Dim &each : gone)
     if (each.kind == Kind::Space &&

@@ -147,6 +147,50 @@ class SeeingUnmasked(nn.Module):
         return ((rows @ rows.transpose(1, 2)) @ rows)[mask]
 
 
+class Folded(nn.Module):
+    """Sums of pairs whose other side was made one axis with another."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        n, width = x.shape
+        a = (x[:, None] * x[None]).tanh().permute(0, 2, 1).reshape(width * n, n).sum(1)
+        return a.view(n, width).sum(0)
+
+
+class Tempered(nn.Module):
+    """A number for each graph meets the scores of its pairs."""
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        rows, mask = to_dense_batch(x, batch)
+        t = x.new_zeros(rows.size(0)).index_add(0, batch, x[:, 0]).sigmoid()
+        scores = (rows @ rows.transpose(1, 2)) * t[:, None, None]
+        return (scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1) @ rows)[mask]
+
+
+class Wrong(nn.Module):
+    """What would see other places than those of the nodes, in one way of several."""
+
+    def __init__(self, way: int) -> None:
+        super().__init__()
+        self.way = way
+
+    def forward(self, x: Tensor, batch: Tensor, other: Tensor) -> Tensor:
+        rows, mask = to_dense_batch(x, batch)
+        others, another = to_dense_batch(x, other)
+        scores = rows @ rows.transpose(1, 2)
+        if self.way == 0:
+            return F.scaled_dot_product_attention(rows, rows, rows, attn_mask=another[:, None])[mask]
+        if self.way == 1:
+            return rows[another]
+        if self.way == 2:
+            return rows[:, torch.tensor([0])].sum(1)[batch]
+        if self.way == 3:
+            weights = scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
+            return ((weights + (~mask)[:, None].to(x.dtype)) @ rows)[mask]
+        if self.way == 4:
+            return (scores.masked_fill((mask * ~mask)[:, None], -torch.inf).softmax(-1) @ rows)[mask]
+        return (rows + others)[mask]
+
+
 class Seeing(nn.Module):
     """Behind the elements of a row are zeros, which a softmax sees."""
 
@@ -186,6 +230,9 @@ class PairsTest(unittest.TestCase):
     def test_sums_of_pairs(self) -> None:
         self.compare(Kernel(), (torch.randn(30, 5),), (torch.randn(4, 5),))
 
+    def test_sides_within_other_axes(self) -> None:
+        self.compare(Folded(), (torch.randn(9, 4),), (torch.randn(5, 4),))
+
     def test_bias_of_pairs(self) -> None:
         self.compare(Biased(), (torch.randn(30, 16), torch.randn(30, 3)))
 
@@ -195,7 +242,7 @@ class PairsTest(unittest.TestCase):
                 self.compare(model, (torch.randn(30, 6), torch.randn(9, 6)), (torch.randn(5, 6), torch.randn(40, 6)))
 
     def test_rows_of_graphs(self) -> None:
-        for model in (InBatches(), RowsByHand()):
+        for model in (InBatches(), RowsByHand(), Tempered()):
             with self.subTest(type(model).__name__):
                 self.compare(
                     model,
@@ -231,6 +278,12 @@ class PairsTest(unittest.TestCase):
         for model in (Seeing(), SeeingScores(), SeeingUnmasked()):
             with self.subTest(type(model).__name__), self.assertRaisesRegex(CompileError, "behind their elements"):
                 gnnc.torch.compile(model)(*inputs)
+
+    def test_masks_and_places_of_others(self) -> None:
+        inputs = (torch.randn(9, 4), batch_of(4, 2, 3), batch_of(3, 4, 2))
+        for way in range(6):
+            with self.subTest(way), self.assertRaises(CompileError):
+                gnnc.torch.compile(Wrong(way))(*inputs)
 
 
 if __name__ == "__main__":
