@@ -245,8 +245,7 @@ def NearestOp : MPDFG_Op<"nearest", [DeclareOpInterfaceMethods<EvaluateOpInterfa
       : tensor<?x3xf32, #mpdfg.on<@node>>, tensor<?x3xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@near>>
     ```
   }];
-  let arguments = (ins MPDFG_Tensor:$points, MPDFG_Tensor:$queries, FlatSymbolRefAttr:$along,
-      FlatSymbolRefAttr:$owner);
+  let arguments = (ins MPDFG_Tensor:$points, MPDFG_Tensor:$queries, FlatSymbolRefAttr:$along, FlatSymbolRefAttr:$owner);
   let results = (outs MPDFG_Tensor:$result);
   let assemblyFormat = [{
     $points `,` $queries `along` $along `owner` $owner attr-dict `:` type($points) `,` type($queries) `->` type($result)

@@ -112,8 +112,8 @@ def SweepOp
     ```
   }];
   let arguments = (ins OptionalAttr<FlatSymbolRefAttr>:$over, OptionalAttr<FlatSymbolRefAttr>:$along,
-      OptionalAttr<FlatSymbolRefAttr>:$pairs, Variadic<MPDFG_Tensor>:$inputs, TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$access,
-      TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$yields);
+      OptionalAttr<FlatSymbolRefAttr>:$pairs, Variadic<MPDFG_Tensor>:$inputs,
+      TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$access, TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$yields);
   let results = (outs Variadic<MPDFG_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{

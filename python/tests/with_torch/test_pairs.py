@@ -5,11 +5,12 @@
 
 import unittest
 
-import gnnc.torch
 import torch
 import torch.nn.functional as F
-from gnnc._errors import CompileError
 from torch import Tensor, nn
+
+import gnnc.torch
+from gnnc._errors import CompileError
 
 try:
     from torch_geometric.nn import GINConv, GPSConv
