@@ -177,6 +177,14 @@ void Recover::opIndex(const NormalNode &node) {
     chosen.dims = {{count == 1 ? IndexDim::Kind::Unit : IndexDim::Kind::Small, SymbolicExpr(int64_t(count))}};
     return define(node, gather(x, dim, chosen));
   }
+  // All elements of one row, [1, n, ...], by a mask that is true everywhere.
+  bool isEverywhere = at.components.size() == 1 && constantOf(at.components[0]) == 1;
+  if (isEverywhere && at.dims.size() == 2 && x.dims.size() >= 2 && x.dims[0].kind == Kind::Unit &&
+      at.dims[0].size == SymbolicExpr(1) && x.dims[1].kind == Kind::Space && at.dims[1].size == sizeOf(x.dims[1])) {
+    knowSize(sizes(node).at(0), sizeOf(x.dims[1]));
+    x.dims.erase(x.dims.begin());
+    return define(node, x);
+  }
   // The elements of A where a mask is true: a filter with its inclusion.
   if (at.dims.size() != 1 || at.dims[0].kind != IndexDim::Kind::Long)
     throw Refusal{"a mask with several axes"};

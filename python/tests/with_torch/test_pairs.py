@@ -109,6 +109,18 @@ class InBatches(nn.Module):
         return self.norm(x + h[mask])
 
 
+class OneRow(nn.Module):
+    """A graph alone, in a row of its own whose places are all taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(16, 4, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows, mask = x.unsqueeze(0), torch.ones(1, x.size(0), dtype=torch.bool, device=x.device)
+        return self.attention(rows, rows, rows, key_padding_mask=~mask, need_weights=False)[0][mask]
+
+
 class RowsByHand(nn.Module):
     """The same attention by a softmax of one's own, and by one of PyTorch's with a mask of truth values."""
 
@@ -224,7 +236,7 @@ class PairsTest(unittest.TestCase):
                 torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
 
     def test_attention_of_all_to_all(self) -> None:
-        for model in (ByHand(), Heads(), Encoder()):
+        for model in (ByHand(), Heads(), Encoder(), OneRow()):
             with self.subTest(type(model).__name__):
                 self.compare(model, (torch.randn(50, 16),), (torch.randn(7, 16),))
 
