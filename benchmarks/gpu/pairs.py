@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 import torch
-from neighbours import row, timed
+from gpu.neighbours import row, timed
 from torch import Tensor, nn
 from torch.nn import functional as F
 

@@ -106,6 +106,14 @@ const char *const models[] = {R"(import std
   model TypedSum(in: int = 6, node_type: int = 3, edge_type: int = 4) {
     input x: node[in]
     output y = GCN(relu(Typed(x, out: 16)), out: 3)
+  })",
+                              // Pairs that are walked, and pairs that are listed.
+                              R"(model Paired(in: int = 6, node_type: int = 3) {
+    input x: node[in]
+    space pair = pairs(ntype)
+    space path = pairs(src, dst)
+    output y = sum(softmax(dot(x.pair.dst, x.pair.src, over: in), along: pair.dst) * x.pair.src, along: pair.dst)
+    output z = max(tanh(x.src.path.src - x.dst.path.dst), along: path.dst)
   })"};
 
 class Capacity : public testing::TestWithParam<int> {};
@@ -163,7 +171,7 @@ TEST_P(Capacity, UpdatedGraphsGiveTheBitsOfNewOnes) {
   runner.api.free_graph(updated);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Capacity, testing::Values(0, 1));
+INSTANTIATE_TEST_SUITE_P(Models, Capacity, testing::Values(0, 1, 2));
 
 /// As on a GPU, but for running: the workspace stays as large, and what is chosen is said.
 TEST(PlanOnly, NeedsNoDevice) {

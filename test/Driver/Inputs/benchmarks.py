@@ -18,10 +18,13 @@ OWN = ("cpu", "gpu", "harness", "peers")
 
 
 class StandIns:
-    """Finds what nothing before it has found."""
+    """Finds what nothing before it has found, but for the benchmarks' own modules: a room's name belongs in front."""
+
+    def __init__(self, folder: Path):
+        self.own = {*OWN, *(path.stem for room in OWN for path in (folder / room).glob("*.py"))}
 
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in OWN:
+        if name.split(".")[0] in self.own:
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
@@ -37,7 +40,7 @@ class StandIns:
 
 def import_all(folder: Path) -> int:
     sys.path.insert(0, str(folder))
-    sys.meta_path.append(StandIns())
+    sys.meta_path.append(StandIns(folder))
     names = sorted(f"{path.parent.name}.{path.stem}" for room in OWN for path in (folder / room).glob("*.py"))
     for name in names:
         importlib.import_module(name)
@@ -64,7 +67,9 @@ def main() -> None:
     sys.path.insert(0, str(copy.parent))
     listed = subprocess.run([sys.executable, str(copy)], check=True, capture_output=True, text=True).stdout
     runner = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); sys.argv = sys.argv[1:]; "
-    runner += "import benchmarks, runpy; sys.meta_path.append(benchmarks.StandIns()); "
+    runner += (
+        "import benchmarks, pathlib, runpy; sys.meta_path.append(benchmarks.StandIns(pathlib.Path(sys.argv[0]))); "
+    )
     runner += "runpy.run_path(sys.argv[0], run_name='__main__')"
     for program in (line.split()[0] for line in listed.splitlines() if line.startswith("  ")):
         command = [sys.executable, "-c", runner, str(copy), program, "--help"]
