@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from unittest.mock import MagicMock
 
-OWN = ("cpu", "gpu", "harness", "peers")
+OWN = ("cpu", "gpu", "harness", "peers", "whole")
 
 
 class StandIns:
