@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Analysis/CostModel.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "gnnc/Analysis/SweepPlan.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -139,10 +140,10 @@ Cost gnnc::costOf(Operation *op) {
     cost.written = bytesOf(op->getResult(0));
     return cost;
   }
-  if (auto nearest = dyn_cast<NearestOp>(op)) { // How many points are tried for each is the graph's secret.
+  if (isChoice(op)) { // How many elements are tried for each is the graph's secret.
     for (Value operand : op->getOperands())
       cost.read += bytesOf(operand);
-    cost.written = bytesOf(nearest.getResult());
+    cost.written = bytesOf(op->getResult(0));
     return cost;
   }
   auto row = dyn_cast<CostOpInterface>(op);

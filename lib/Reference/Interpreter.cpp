@@ -12,6 +12,7 @@
 
 #include "gnnc/Reference/Interpreter.h"
 #include "Kernels.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Support/Half.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -111,7 +112,14 @@ Error step(Operation &op, GraphData &graph, DenseMap<Value, RefTensor> &values) 
     operands.push_back(&it->second);
   }
   std::vector<RefTensor> results;
-  if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {
+  if (isChoice(&op)) {
+    ChosenElements elements = chooseElements(&op, operands, graph);
+    RefTensor numbers(false, int64_t(elements.chosen.size()), {});
+    llvm::copy(elements.chosen, numbers.data.begin());
+    results.push_back(std::move(numbers));
+    if (Error error = choose(graph, &op, elements))
+      return error;
+  } else if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {
     auto computed = evaluateSweep(sweep, operands, graph);
     if (!computed)
       return computed.takeError();
@@ -139,10 +147,6 @@ Error step(Operation &op, GraphData &graph, DenseMap<Value, RefTensor> &values) 
                        shapeText(shared, rows, dims), shapeText(result.shared, result.rows, result.dims));
     roundTo(result, value.getType());
     values[value] = std::move(result);
-  }
-  if (auto nearest = dyn_cast<NearestOp>(op)) {
-    const RefTensor &list = values[nearest.getResult()];
-    return choose(graph, op.getParentOfType<ModuleOp>(), nearest.getAlong(), {list.data.begin(), list.data.end()});
   }
   return Error::success();
 }

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernels.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "gnnc/Reference/Interpreter.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -82,7 +83,9 @@ static bool leadsThroughChoice(MapOp map) {
     auto name = dyn_cast<FlatSymbolRefAttr>(part);
     return name && leadsThroughChoice(SymbolTable::lookupNearestSymbolFrom<MapOp>(map, name));
   };
-  return map.getKind() == MapKind::Chosen || (map.getParts() && llvm::any_of(map.getPartsAttr(), isChosen));
+  return map.getKind() == MapKind::Chosen ||
+         (map.getKind() == MapKind::Owner && isOpen(map, map.getFromAttr())) ||
+         (map.getParts() && llvm::any_of(map.getPartsAttr(), isChosen));
 }
 
 Error Materialiser::needSpace(StringRef name) {
@@ -239,15 +242,22 @@ Error Materialiser::countSelection(SpaceOp space) {
     if (Error error = needMaps(space.getMapsAttr()))
       return error;
   Targets &list = owners[name];
+  if (space.getOpen()) { // None before something has chosen.
+    graph.extents[name] = 0;
+    return Error::success();
+  }
   for (int64_t i = 0; i < graph.extent(*space.getBase()); ++i) {
     int64_t count = 0;
     for (int64_t j = 0; j < graph.extent(*space.getOf()); ++j) {
       if (space.getOthers() && i == j)
         continue;
-      int64_t group = space.getMaps() ? targets(space.getMapsAttr()[0])[i] : 0;
-      count += !space.getMaps() || targets(space.getMapsAttr()[1])[j] == group;
+      auto belongs = [&](size_t which, int64_t element) {
+        auto map = dyn_cast<FlatSymbolRefAttr>(space.getMapsAttr()[which]);
+        return map ? targets(map)[element] : element;
+      };
+      count += !space.getMaps() || belongs(0, i) == belongs(1, j);
     }
-    list.insert(list.end(), size_t(std::min<int64_t>(count, *space.getMost())), i);
+    list.insert(list.end(), size_t(mostChosen(space, count)), i);
   }
   graph.extents[name] = list.size();
   return Error::success();
@@ -348,6 +358,13 @@ static Error followChoice(GraphData &graph, MapOp map) {
         if (Error error = followChoice(graph, made))
           return error;
   std::vector<int64_t> &result = graph.maps[map.getSymName()].target;
+  result.assign(size_t(graph.extent(map.getFrom())), -1);
+  if (map.getKind() == MapKind::Last) {
+    for (auto [i, j] : llvm::enumerate(targets(map.getPartsAttr()[0])))
+      if (j >= 0)
+        result[size_t(j)] = int64_t(i);
+    return Error::success();
+  }
   if (map.getKind() == MapKind::Compose) {
     const std::vector<int64_t> &first = targets(map.getPartsAttr()[0]), &second = targets(map.getPartsAttr()[1]);
     for (size_t i = 0; i < result.size(); ++i)
@@ -359,9 +376,12 @@ static Error followChoice(GraphData &graph, MapOp map) {
   size_t begin = 0;
   auto from = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(map, map.getFromAttr());
   for (auto [space, part] : llvm::zip(from.getPartsAttr(), map.getPartsAttr())) {
+    size_t size = size_t(graph.extent(cast<FlatSymbolRefAttr>(space).getValue()));
     if (isa<FlatSymbolRefAttr>(part))
       llvm::copy(targets(part), result.begin() + begin);
-    begin += size_t(graph.extent(cast<FlatSymbolRefAttr>(space).getValue()));
+    else if (isa<UnitAttr>(part) && map.getPartsAttr().size())
+      std::iota(result.begin() + begin, result.begin() + begin + size, int64_t(0));
+    begin += size;
   }
   return Error::success();
 }
@@ -377,8 +397,14 @@ llvm::Expected<GraphData> gnnc::materialise(ModuleOp module, const RootGraph &ro
   return materialiser.take();
 }
 
-Error gnnc::choose(GraphData &graph, ModuleOp module, StringRef chosen, std::vector<int64_t> targets) {
-  graph.maps[chosen].target = std::move(targets);
+Error gnnc::choose(GraphData &graph, Operation *choice, const ChosenElements &elements) {
+  auto module = choice->getParentOfType<ModuleOp>();
+  SpaceOp space = getSelection(choice);
+  graph.maps[getChosenMap(choice).getValue()].target = elements.chosen;
+  if (space.getOpen()) {
+    graph.extents[space.getSymName()] = int64_t(elements.owners.size());
+    graph.maps[getOwnerMap(choice).getValue()].target = elements.owners;
+  }
   for (auto map : module.getOps<MapOp>())
     if (map.getParts() && leadsThroughChoice(map))
       if (Error error = followChoice(graph, map))

@@ -19,6 +19,12 @@ namespace gnnc::runtime {
 
 using namespace table;
 
+/// Elements behind those that are there lead nowhere.
+static void leadNowhere(int32_t *targets, int64_t begin, int64_t end) {
+  if (begin < end)
+    memset(targets + begin, -1, (end - begin) * sizeof(int32_t));
+}
+
 namespace {
 
 /// Makes the arrays of one choosing step.
@@ -31,15 +37,20 @@ public:
     const IndexRec &index = model.index(record.index);
     const MapRec &map = model.map(index.map);
     auto *result = static_cast<int32_t *>(call.pointer(record.buffer));
+    if (map.kind == MapKind::Owner && index.kind == IndexKind::Members) { // in order
+      for (int64_t i = 0, end = extents[map.from]; i < end; ++i)
+        result[i] = static_cast<int32_t>(i);
+      return;
+    }
     switch (index.kind) {
     case IndexKind::Raw:
-      return follow(map, result);
+      return follow(index.map, result);
     case IndexKind::Pointers:
       return count(index.map, extents[map.from], extents[map.to], result);
     case IndexKind::Sorted: {
       const int32_t *members = array(IndexKind::Members, index.map), *other = array(IndexKind::Raw, index.other);
       for (int64_t i = 0, end = extents[map.from]; i < end; ++i)
-        result[i] = other[members[i]];
+        result[i] = members[i] < 0 ? -1 : other[members[i]];
       return;
     }
     default:
@@ -58,8 +69,24 @@ private:
   }
 
   /// A map that is made of others.
-  void follow(const MapRec &map, int32_t *result) const {
+  void follow(int64_t number, int32_t *result) const {
+    const MapRec &map = model.map(number);
     const int64_t *parts = model.list(map.partsAt);
+    if (map.kind == MapKind::Owner) { // of an open selection, which pointers say
+      const int32_t *pointers = array(IndexKind::Pointers, number);
+      for (int64_t owner = 0; owner < extents[map.to]; ++owner)
+        for (int32_t i = pointers[owner]; i < pointers[owner + 1]; ++i)
+          result[i] = static_cast<int32_t>(owner);
+      return leadNowhere(result, pointers[extents[map.to]], extents[map.from]);
+    }
+    if (map.kind == MapKind::Last) {
+      const int32_t *targets = array(IndexKind::Raw, parts[0]);
+      leadNowhere(result, 0, extents[map.from]);
+      for (int64_t i = 0, end = extents[map.to]; i < end; ++i)
+        if (targets[i] >= 0)
+          result[targets[i]] = static_cast<int32_t>(i);
+      return;
+    }
     if (map.kind == MapKind::Compose) {
       const int32_t *inner = array(IndexKind::Raw, parts[0]), *outer = array(IndexKind::Raw, parts[1]);
       for (int64_t i = 0, end = extents[map.from]; i < end; ++i)
@@ -95,6 +122,7 @@ private:
         members[next[targets[i]]++] = static_cast<int32_t>(i);
     memmove(next + 1, next, owners * sizeof(int32_t));
     next[0] = 0;
+    leadNowhere(members, next[owners], elements);
   }
 
   const Call &call;
@@ -104,54 +132,101 @@ private:
   const int32_t *const *indices;
 };
 
-struct SearchCall {
-  const NearestSearch &search;
+/// A part of a search that blocks of rows are shared out for.
+template <typename Search> struct SearchCall {
+  const Search &search;
   int64_t rows, blockRows;
+  void (*run)(const Search &search, int64_t begin, int64_t end);
 };
 
 } // namespace
 
-static void runColumns(const void *argument, int64_t block) {
-  const auto &call = *static_cast<const SearchCall *>(argument);
+template <typename Search> static void runSearch(const void *argument, int64_t block) {
+  const auto &call = *static_cast<const SearchCall<Search> *>(argument);
   int64_t begin = block * call.blockRows, end = begin + call.blockRows;
-  fillColumns(call.search, begin, end < call.rows ? end : call.rows);
+  call.run(call.search, begin, end < call.rows ? end : call.rows);
 }
 
-static void runSearch(const void *argument, int64_t block) {
-  const auto &call = *static_cast<const SearchCall *>(argument);
-  int64_t begin = block * call.blockRows, end = begin + call.blockRows;
-  findNearest(call.search, begin, end < call.rows ? end : call.rows);
+template <typename Search>
+static void runInBlocks(gnnc_context &context, const Search &search, int64_t rows, int64_t blockRows,
+                        void (*run)(const Search &search, int64_t begin, int64_t end)) {
+  SearchCall<Search> call{search, rows, blockRows, run};
+  context.pool.run((rows + blockRows - 1) / blockRows, runSearch<Search>, &call);
+}
+
+/// Where numbers of each owner begin, from how many it has, which stand one place behind.
+static void addUp(int32_t *pointers, int64_t owners) {
+  pointers[0] = 0;
+  for (int64_t i = 0; i < owners; ++i)
+    pointers[i + 1] += pointers[i];
+}
+
+static void keep(const Candidates &from, const void *condition, bool isDouble, int64_t elements, int64_t most) {
+  int32_t count = 0;
+  for (int64_t i = 0; i < most; ++i) {
+    from.owners[i] = count;
+    double own = i >= elements ? 0
+                 : isDouble    ? static_cast<const double *>(condition)[i]
+                               : static_cast<double>(static_cast<const float *>(condition)[i]);
+    if (own < 0 || own > 0) // and not if it is no number
+      from.chosen[count++] = static_cast<int32_t>(i);
+  }
+  from.owners[most] = count;
 }
 
 void choose(gnnc_context &context, const Call &call, const StepRec &record, const PreparedStep &step,
-            void *const *buffers) {
+            void *const *buffers, const int64_t *extents) {
   const Model &model = call.graph.model;
   const SpaceRec &selection = model.space(record.space);
-  const int64_t *list = model.list(record.buffersAt);
+  const BufferRec &deciding = model.buffer(model.list(record.buffersAt)[1]);
   const int32_t *const *indices = followChoices(
       call, record, step, reinterpret_cast<const int32_t **>(call.workspace + call.function().stepIndicesAt));
-  NearestSearch search;
-  search.chosen = static_cast<int32_t *>(buffers[0]);
-  search.points = buffers[1];
-  search.queries = buffers[2];
-  search.distances = buffers[3];
-  search.columns = buffers[4];
-  search.width = model.buffer(list[1]).rowElements;
-  search.isDouble = model.buffer(list[1]).dtypeBits == 64;
-  search.others = selection.others != 0;
-  search.owners = indices[0];
-  search.groups = selection.numMaps ? indices[1] : nullptr;
-  search.pointers = selection.numMaps ? indices[2] : nullptr;
-  search.members = selection.numMaps ? indices[3] : nullptr;
-  int64_t points = call.graph.extents[selection.of];
-  search.count = points;
-  search.level = context.variant->level;
-
+  bool isDouble = deciding.dtypeBits == 64;
+  Candidates from;
+  from.chosen = static_cast<int32_t *>(buffers[0]);
+  from.count = call.graph.extents[selection.of];
+  from.owners = const_cast<int32_t *>(indices[0]); // of an open selection the step's own
+  from.others = selection.others != 0;
+  if (selection.numMaps) {
+    from.groups = model.list(selection.mapsAt)[0] == kIdentity ? nullptr : indices[1];
+    from.pointers = indices[2];
+    from.members = indices[3];
+  }
+  const Partition &blocks = step.partition;
   constexpr int64_t kPointsPerBlock = 4096;
-  SearchCall columns{search, search.count, kPointsPerBlock};
-  context.pool.run((search.count + kPointsPerBlock - 1) / kPointsPerBlock, runColumns, &columns);
-  SearchCall owners{search, step.partition.rows, step.partition.blockRows};
-  context.pool.run(step.partition.blocks, runSearch, &owners);
+  switch (record.kind) {
+  case StepKind::Keep:
+    keep(from, buffers[1], isDouble, extents[selection.base], call.graph.extents[selection.base]);
+    break;
+  case StepKind::Top: {
+    TopSearch search{from, buffers[1], isDouble};
+    runInBlocks(context, search, blocks.rows, blocks.blockRows, findTop);
+    break;
+  }
+  case StepKind::Within: {
+    WithinSearch search{from, buffers[1], buffers[2], static_cast<int32_t *>(buffers[3]), deciding.rowElements,
+                        selection.most, record.number, isDouble};
+    search.cellCount = fillCells(search);
+    runInBlocks(context, search, blocks.rows, blocks.blockRows, countWithin);
+    addUp(from.owners, blocks.rows);
+    runInBlocks(context, search, blocks.rows, blocks.blockRows, listWithin);
+    break;
+  }
+  default: {
+    NearestSearch search{from,
+                         buffers[1],
+                         buffers[2],
+                         buffers[4],
+                         buffers[3],
+                         deciding.rowElements,
+                         isDouble,
+                         context.variant->level};
+    runInBlocks(context, search, from.count, kPointsPerBlock, fillColumns);
+    runInBlocks(context, search, blocks.rows, blocks.blockRows, findNearest);
+  }
+  }
+  if (selection.open)
+    leadNowhere(from.chosen, from.owners[call.graph.extents[selection.base]], call.graph.extents[record.space]);
 
   ChosenArrays arrays(call, record, indices);
   const auto *made = reinterpret_cast<const ChosenRec *>(model.list(record.chosenAt));

@@ -14,14 +14,14 @@
 namespace gnnc::runtime {
 
 /// What says where a map leads.
-inline bool isChoice(const table::StepRec &step) { return step.kind == table::StepKind::Nearest; }
+inline bool isChoice(const table::StepRec &step) { return table::isChoice(step.kind); }
 /// Whether a map leads through what the program chooses.
 bool isChosenMap(const Model &model, int64_t map);
 
 /// Runs a choosing step, whose buffers have these addresses: finds what is chosen, and makes the index arrays that
-/// other steps read.
+/// other steps read. `extents` are those of this call.
 GNNC_OF_PART void choose(gnnc_context &context, const Call &call, const table::StepRec &record,
-                         const PreparedStep &step, void *const *buffers);
+                         const PreparedStep &step, void *const *buffers, const int64_t *extents);
 
 /// Where a function finds what its choices make: an index array, or (`index` is -1) the items of a map's worklist.
 void *chosenArray(const Call &call, int64_t index, int64_t map = -1);
@@ -30,31 +30,76 @@ void *chosenArray(const Call &call, int64_t index, int64_t map = -1);
 const int32_t *const *followChoices(const Call &call, const table::StepRec &record, const PreparedStep &step,
                                     const int32_t **room);
 
+/// How many elements spaces have in this call when a step runs: as many as were chosen, or else as the graph has.
+/// `room` has a place for each space; without one nothing was chosen.
+const int64_t *followExtents(const Call &call, int64_t step, int64_t *room);
+/// The number of an index array that says how many elements a function's steps have chosen of an open space; -1: none.
+int64_t openPointers(const Call &call, int64_t space);
+
 namespace cuda {
 /// The memory that a choosing step works in on this graph.
 GNNC_OF_PART int64_t choiceBytes(const gnnc_graph &graph, int64_t step);
 } // namespace cuda
 
+/// What a step chooses from.
+struct Candidates {
+  int32_t *chosen = nullptr;         ///< the result
+  int32_t *owners = nullptr;         ///< [owners + 1]: where what is chosen for each begins
+  int64_t count = 0;                 ///< elements to choose from
+  bool others = false;               ///< nobody is chosen for itself
+  const int32_t *groups = nullptr;   ///< of each owner; null: itself with `pointers`, else all belong together
+  const int32_t *pointers = nullptr; ///< of each group: where its positions begin
+  const int32_t *members = nullptr;  ///< the element at each position; null: itself
+
+  int64_t groupOf(int64_t owner) const { return groups ? groups[owner] : owner; }
+  int64_t begin(int64_t owner) const { return pointers ? pointers[groupOf(owner)] : 0; }
+  int64_t end(int64_t owner) const { return pointers ? pointers[groupOf(owner) + 1] : count; }
+  int32_t member(int64_t position) const { return members ? members[position] : static_cast<int32_t>(position); }
+};
+
 /// A search for the nearest points, as a step has it.
 struct NearestSearch {
+  Candidates from;
   const void *points;  ///< by element: `width` numbers each, as the queries
   const void *queries; ///< by owner
   void *columns;       ///< room for the points by number, then by position
   void *distances;     ///< room for one of each chosen element
-  int32_t *chosen;     ///< the result
-  int64_t width, count;
-  bool isDouble, others;
-  const int32_t *owners;   ///< [owners + 1]: where what is chosen for each begins
-  const int32_t *groups;   ///< of each owner; null: all belong together
-  const int32_t *pointers; ///< of each group: where its positions begin
-  const int32_t *members;  ///< the point at each position; null: itself
-  int64_t level;           ///< of the processor, see table::Variant
+  int64_t width;
+  bool isDouble;
+  int64_t level; ///< of the processor, see table::Variant
 };
 
 /// Brings points [begin, end), by position, into columns.
 void fillColumns(const NearestSearch &search, int64_t begin, int64_t end);
 /// Finds the nearest points for owners [begin, end).
 void findNearest(const NearestSearch &search, int64_t begin, int64_t end);
+
+/// A search for points nearer than a radius.
+struct WithinSearch {
+  Candidates from;
+  const void *points, *queries; ///< as above
+  int32_t *cells;               ///< room for three numbers for each point, and three more
+  int64_t width, most;
+  int64_t square; ///< of the radius: the bits of a double
+  bool isDouble;
+  int64_t cellCount = 0; ///< lists of points by their cells; 0: there are none, and all points of a group are tried
+};
+
+/// Lists points by their cells if there are many of two or three numbers, and says how many lists there are.
+int64_t fillCells(const WithinSearch &search);
+/// For owners [begin, end): how many points are nearer, one place behind the owner's; and which they are, by number.
+void countWithin(const WithinSearch &search, int64_t begin, int64_t end);
+void listWithin(const WithinSearch &search, int64_t begin, int64_t end);
+
+/// A search for the elements with the largest scores.
+struct TopSearch {
+  Candidates from;
+  const void *scores;
+  bool isDouble;
+};
+
+/// Finds them for owners [begin, end).
+void findTop(const TopSearch &search, int64_t begin, int64_t end);
 
 } // namespace gnnc::runtime
 

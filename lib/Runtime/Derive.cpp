@@ -146,7 +146,7 @@ gnnc_status Topology::deriveMap(int64_t map) {
   const int64_t *parts = model.list(record.partsAt);
   int64_t count = extents[record.from];
   // What is made of a map that the program chooses is not known either.
-  bool isChosen = record.kind == MapKind::Chosen;
+  bool isChosen = record.kind == MapKind::Chosen || (record.kind == MapKind::Owner && model.space(record.from).open);
   for (int64_t i = 0; i < record.numParts; ++i)
     isChosen |= parts[i] >= 0 && maps[parts[i]].isChosen;
   maps[map].isChosen = isChosen;

@@ -43,6 +43,7 @@ struct PreparedFunction {
   int64_t stepBuffersAt = 0;
   int64_t stepPartialsAt = 0;
   int64_t stepIndicesAt = 0; ///< addresses of one step's index arrays, where some are in the arena
+  int64_t stepExtentsAt = 0; ///< extents of all spaces, where steps choose some
   int64_t arenaAt = 0;
   int64_t workspaceBytes = 0;
 };

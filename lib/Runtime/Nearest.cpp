@@ -25,7 +25,7 @@ template <typename T>
   const T *column = static_cast<const T *>(search.columns) + begin;
   for (int64_t i = 0; i < size; ++i)
     result[i] = 0;
-  for (int64_t k = 0; k < search.width; ++k, column += search.count) {
+  for (int64_t k = 0; k < search.width; ++k, column += search.from.count) {
     T own = query[k];
     for (int64_t i = 0; i < size; ++i) {
       T difference = column[i] - own;
@@ -39,15 +39,13 @@ template <typename T> inline bool isNumber(T x) { return x == x; }
 template <typename T> inline bool isBefore(T a, T b) { return a < b || (isNumber(a) && !isNumber(b)); }
 
 template <typename T> [[gnu::always_inline]] inline void searchFor(const NearestSearch &search, int64_t owner) {
-  int64_t first = search.owners[owner], room = search.owners[owner + 1] - first;
+  int64_t first = search.from.owners[owner], room = search.from.owners[owner + 1] - first;
   if (room == 0)
     return;
-  int64_t group = search.groups ? search.groups[owner] : 0;
-  int64_t begin = search.groups ? search.pointers[group] : 0;
-  int64_t end = search.groups ? search.pointers[group + 1] : search.count;
+  int64_t begin = search.from.begin(owner), end = search.from.end(owner);
   const T *query = static_cast<const T *>(search.queries) + owner * search.width;
   T *nearest = static_cast<T *>(search.distances) + first;
-  int32_t *chosen = search.chosen + first;
+  int32_t *chosen = search.from.chosen + first;
   int64_t kept = 0;
   T tile[kTile];
   for (int64_t from = begin; from < end; from += kTile) {
@@ -57,8 +55,8 @@ template <typename T> [[gnu::always_inline]] inline void searchFor(const Nearest
       // Points come by rising number, so an equal distance comes behind those that are there.
       if (kept == room && !isBefore(tile[i], nearest[kept - 1]))
         continue;
-      int32_t number = search.members ? search.members[from + i] : static_cast<int32_t>(from + i);
-      if (search.others && number == owner)
+      int32_t number = search.from.member(from + i);
+      if (search.from.others && number == owner)
         continue;
       int64_t place = kept < room ? kept++ : kept - 1;
       for (; place > 0 && isBefore(tile[i], nearest[place - 1]); --place) {
@@ -91,9 +89,9 @@ template <typename T> void searchRowsWide(const NearestSearch &search, int64_t b
 template <typename T> void transpose(const NearestSearch &search, int64_t begin, int64_t end) {
   T *columns = static_cast<T *>(search.columns);
   for (int64_t at = begin; at < end; ++at) {
-    const T *point = static_cast<const T *>(search.points) + (search.members ? search.members[at] : at) * search.width;
+    const T *point = static_cast<const T *>(search.points) + search.from.member(at) * search.width;
     for (int64_t k = 0; k < search.width; ++k)
-      columns[k * search.count + at] = point[k];
+      columns[k * search.from.count + at] = point[k];
   }
 }
 

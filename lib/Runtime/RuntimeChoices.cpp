@@ -13,3 +13,5 @@
 #include "Choose.cpp"
 #include "Nearest.cpp"
 #include "Selection.cpp"
+#include "Top.cpp"
+#include "Within.cpp"

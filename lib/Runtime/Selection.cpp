@@ -12,16 +12,32 @@ namespace gnnc::runtime {
 
 using namespace table;
 
+/// How many of the available elements are chosen at most.
+static int64_t limitChosen(const SpaceRec &record, int64_t available) {
+  int64_t most = record.most;
+  if (record.ratio) {
+    double ratio;
+    memcpy(&ratio, &record.ratio, sizeof ratio);
+    double product = record.ratioBits == 32 ? static_cast<float>(ratio) * static_cast<float>(available)
+                                            : ratio * static_cast<double>(available);
+    auto whole = static_cast<int64_t>(product);
+    whole += static_cast<double>(whole) < product;
+    most = whole < most ? whole : most;
+  }
+  return available < most ? available : most;
+}
+
 /// For each element of the base as many as there are of where it belongs, at most `most`.
 gnnc_status Topology::deriveSelection(int64_t space) {
   const SpaceRec &record = model.space(space);
   int64_t base = extents[record.base], of = extents[record.of];
   const int64_t *pair = record.numMaps ? model.list(record.mapsAt) : nullptr;
-  int64_t groups = pair ? extents[model.map(pair[0]).to] : 1;
+  int64_t groups = pair ? extents[model.map(pair[1]).to] : 1;
   int32_t *sizes = memory.array<int32_t>(groups);
   if (!sizes)
     return outOfMemory("space", spaceName(space), base);
   memset(sizes, 0, groups * sizeof(int32_t));
+  // The identity has no targets.
   Targets own = pair ? targets(pair[0]) : Targets{}, others = pair ? targets(pair[1]) : Targets{};
   for (int64_t j = 0; pair && j < of; ++j)
     ++sizes[others[j]];
@@ -31,7 +47,7 @@ gnnc_status Topology::deriveSelection(int64_t space) {
     int64_t group = pair ? own[i] : 0;
     // Who is not to be chosen for itself belongs where its owner does, if the maps are one.
     int64_t count = sizes[group] - (record.others && (!pair || others[i] == group) ? 1 : 0);
-    return count < record.most ? count : record.most;
+    return limitChosen(record, count);
   };
   int64_t total = 0;
   for (int64_t i = 0; i < base; ++i)
@@ -39,6 +55,11 @@ gnnc_status Topology::deriveSelection(int64_t space) {
   if (total > kMaxExtent)
     return fail(error, GNNC_UNSUPPORTED, "space '%s': expected at most %lld elements, found %lld", spaceName(space),
                 static_cast<long long>(kMaxExtent), static_cast<long long>(total));
+  if (record.open) {
+    memory.release(sizes);
+    extents[space] = total;
+    return GNNC_OK;
+  }
   int32_t *owners = memory.array<int32_t>(total);
   if (!owners)
     return outOfMemory("space", spaceName(space), total);

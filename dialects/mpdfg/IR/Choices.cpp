@@ -11,7 +11,21 @@ using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
 
-FlatSymbolRefAttr mpdfg::getChosenMap(Operation *choice) { return cast<NearestOp>(choice).getAlongAttr(); }
+FlatSymbolRefAttr mpdfg::getChosenMap(Operation *choice) { return choice->getAttrOfType<FlatSymbolRefAttr>("along"); }
+
+FlatSymbolRefAttr mpdfg::getOwnerMap(Operation *choice) {
+  auto owner = choice->getAttrOfType<FlatSymbolRefAttr>("owner");
+  return owner ? owner : getChosenMap(choice);
+}
+
+SpaceOp mpdfg::getSelection(Operation *choice) {
+  return SymbolTable::lookupNearestSymbolFrom<SpaceOp>(choice, getResidency(choice->getResult(0).getType()));
+}
+
+bool mpdfg::isOpen(Operation *at, FlatSymbolRefAttr space) {
+  auto op = space ? SymbolTable::lookupNearestSymbolFrom<SpaceOp>(at, space) : SpaceOp();
+  return op && op.getOpen();
+}
 
 SmallVector<FlatSymbolRefAttr> mpdfg::chosenBehind(Operation *at, FlatSymbolRefAttr map) {
   SmallVector<FlatSymbolRefAttr> found, pending{map};
@@ -21,7 +35,7 @@ SmallVector<FlatSymbolRefAttr> mpdfg::chosenBehind(Operation *at, FlatSymbolRefA
     auto op = name && seen.insert(name).second ? SymbolTable::lookupNearestSymbolFrom<MapOp>(at, name) : MapOp();
     if (!op)
       continue;
-    if (op.getKind() == MapKind::Chosen)
+    if (op.getKind() == MapKind::Chosen || (op.getKind() == MapKind::Owner && isOpen(at, op.getFromAttr())))
       found.push_back(name);
     if (op.getParts())
       for (Attribute part : op.getPartsAttr())
@@ -33,7 +47,9 @@ SmallVector<FlatSymbolRefAttr> mpdfg::chosenBehind(Operation *at, FlatSymbolRefA
 Choices::Choices(func::FuncOp function) {
   for (Operation &op : function.getBody().front())
     if (isChoice(&op))
-      choices[getChosenMap(&op)] = &op;
+      for (Attribute name : {Attribute(getChosenMap(&op)), Attribute(getOwnerMap(&op)),
+                             Attribute(getResidency(op.getResult(0).getType()))})
+        choices[name] = &op;
 }
 
 SmallVector<Operation *> Choices::of(Operation *at, FlatSymbolRefAttr map) const {
@@ -49,19 +65,28 @@ SmallVector<Operation *> Choices::of(Operation *op) const {
   SmallVector<Operation *> found;
   if (choices.empty())
     return found;
+  auto add = [&](Operation *choice) {
+    if (choice && choice != op && !llvm::is_contained(found, choice))
+      found.push_back(choice);
+  };
+  auto addOpen = [&](FlatSymbolRefAttr space) {
+    if (Operation *choice = space ? choices.lookup(space) : nullptr; choice && isOpen(op, space))
+      add(choice);
+  };
   op->walk([&](Operation *inner) {
     inner->getAttrDictionary().walk([&](FlatSymbolRefAttr name) {
-      for (Operation *choice : of(op, name))
-        if (!llvm::is_contained(found, choice))
-          found.push_back(choice);
+      llvm::for_each(of(op, name), add);
+      addOpen(name);
     });
+    for (Type type : inner->getOperandTypes())
+      addOpen(getResidency(type));
+    for (Type type : inner->getResultTypes())
+      addOpen(getResidency(type));
   });
   // A degree may be no kernel's: it is read off the index of its map.
   for (Value operand : op->getOperands())
     if (auto degree = operand.getDefiningOp<DegreeOp>())
-      for (Operation *choice : of(op, degree.getAlongAttr()))
-        if (!llvm::is_contained(found, choice))
-          found.push_back(choice);
+      llvm::for_each(of(op, degree.getAlongAttr()), add);
   return found;
 }
 

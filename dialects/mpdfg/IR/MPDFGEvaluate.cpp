@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/mpdfg/IR/MPDFG.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "gnnc/Support/Philox.h"
 #include "mlir/IR/Builders.h"
 
@@ -318,33 +318,94 @@ template <typename T> static T squaredDistance(const double *x, const double *y,
   return sum;
 }
 
-FailureOr<RefTensor> NearestOp::evaluate(Operands operands, const GraphData &graph) {
-  auto module = (*this)->getParentOfType<ModuleOp>();
-  auto map = module.lookupSymbol<MapOp>(getAlong());
-  auto space = module.lookupSymbol<SpaceOp>(map.getFrom());
-  const RefTensor &points = *operands[0], &queries = *operands[1];
-  bool isDouble = getPoints().getType().getElementType().isF64();
+/// The elements that `rank` puts first among those that may be chosen for each of the base: it gives what they are put
+/// in order by (nothing: the element is not chosen). NaNs come last.
+static ChosenElements chooseFirst(Operation *op, const GraphData &graph,
+                                  llvm::function_ref<std::optional<double>(int64_t owner, int64_t element)> rank) {
+  SpaceOp space = getSelection(op);
   auto belongs = [&](size_t which, int64_t element) -> int64_t {
     if (!space.getMaps())
       return 0;
-    return graph.map(cast<FlatSymbolRefAttr>(space.getMapsAttr()[which]).getValue()).target[element];
+    auto map = dyn_cast<FlatSymbolRefAttr>(space.getMapsAttr()[which]);
+    return map ? graph.map(map.getValue()).target[element] : element;
   };
-  RefTensor result(false, graph.extent(map.getFrom()), {});
-  size_t next = 0;
-  for (int64_t query = 0; query < queries.rows; ++query) {
-    std::vector<std::pair<double, int64_t>> found;
-    for (int64_t point = 0; point < points.rows; ++point) {
-      if (belongs(0, query) != belongs(1, point) || (space.getOthers() && point == query))
+  ChosenElements result;
+  for (int64_t owner = 0; owner < graph.extent(*space.getBase()); ++owner) {
+    std::vector<std::tuple<bool, double, int64_t>> found;
+    int64_t all = 0;
+    for (int64_t element = 0; element < graph.extent(*space.getOf()); ++element) {
+      if (belongs(0, owner) != belongs(1, element) || (space.getOthers() && element == owner))
         continue;
-      double distance = isDouble ? squaredDistance<double>(points.row(point), queries.row(query), points.width())
-                                 : squaredDistance<float>(points.row(point), queries.row(query), points.width());
-      found.push_back({std::isnan(distance) ? HUGE_VAL : distance, std::isnan(distance) ? point + points.rows : point});
+      ++all;
+      if (std::optional<double> by = rank(owner, element))
+        found.push_back({std::isnan(*by), std::isnan(*by) ? 0 : *by, element});
     }
     llvm::sort(found);
-    for (size_t i = 0; i < found.size() && i < size_t(*space.getMost()); ++i, ++next)
-      result.data[next] = double(found[i].second % points.rows);
+    for (int64_t i = 0; i < std::min(mostChosen(space, all), int64_t(found.size())); ++i) {
+      result.owners.push_back(owner);
+      result.chosen.push_back(std::get<2>(found[size_t(i)]));
+    }
   }
   return result;
+}
+
+int64_t mpdfg::mostChosen(SpaceOp space, int64_t available) {
+  int64_t most = *space.getMost();
+  if (FloatAttr ratio = space.getRatioAttr()) {
+    double product = ratio.getType().isF32() ? float(ratio.getValueAsDouble()) * float(available)
+                                             : ratio.getValueAsDouble() * double(available);
+    most = std::min(most, int64_t(std::ceil(product)));
+  }
+  return std::min(most, available);
+}
+
+ChosenElements mpdfg::chooseElements(Operation *op, ArrayRef<const RefTensor *> operands, const GraphData &graph) {
+  const RefTensor &first = *operands[0];
+  bool isDouble = cast<RankedTensorType>(op->getOperand(0).getType()).getElementType().isF64();
+  if (isa<KeepOp>(op)) {
+    ChosenElements result;
+    for (int64_t element = 0; element < first.rows; ++element)
+      if (double condition = first.data[size_t(element)]; condition != 0 && !std::isnan(condition))
+        result.owners.push_back(element);
+    result.chosen = result.owners;
+    return result;
+  }
+  if (isa<TopOp>(op))
+    return chooseFirst(op, graph, [&](int64_t, int64_t element) { return -first.data[size_t(element)]; });
+  auto distance = [&](int64_t owner, int64_t element) {
+    const RefTensor &queries = *operands[1];
+    return isDouble ? squaredDistance<double>(first.row(element), queries.row(owner), first.width())
+                    : squaredDistance<float>(first.row(element), queries.row(owner), first.width());
+  };
+  auto within = dyn_cast<WithinOp>(op);
+  if (!within)
+    return chooseFirst(op, graph, distance);
+  double radius = within.getRadius().convertToDouble(), square = radius * radius;
+  if (!isDouble)
+    square = float(square);
+  return chooseFirst(op, graph, [&](int64_t owner, int64_t element) -> std::optional<double> {
+    return distance(owner, element) < square ? std::optional(double(element)) : std::nullopt;
+  });
+}
+
+static RefTensor numbersOfChosen(Operation *op, ArrayRef<const RefTensor *> operands, const GraphData &graph) {
+  ChosenElements elements = chooseElements(op, operands, graph);
+  RefTensor result(false, int64_t(elements.chosen.size()), {});
+  llvm::copy(elements.chosen, result.data.begin());
+  return result;
+}
+
+FailureOr<RefTensor> NearestOp::evaluate(Operands operands, const GraphData &graph) {
+  return numbersOfChosen(*this, operands, graph);
+}
+FailureOr<RefTensor> WithinOp::evaluate(Operands operands, const GraphData &graph) {
+  return numbersOfChosen(*this, operands, graph);
+}
+FailureOr<RefTensor> TopOp::evaluate(Operands operands, const GraphData &graph) {
+  return numbersOfChosen(*this, operands, graph);
+}
+FailureOr<RefTensor> KeepOp::evaluate(Operands operands, const GraphData &graph) {
+  return numbersOfChosen(*this, operands, graph);
 }
 
 /// What each rank gives, by rank.

@@ -30,6 +30,12 @@ class MPDFG_Op<string mnemonic, list<Trait> traits = []> : Op<MPDFG_Dialect, mne
 // Spaces and maps
 //===----------------------------------------------------------------------===//
 
+def MPDFG_RatioAttr : Attr<CPred<"::llvm::isa<::mlir::FloatAttr>($_self)">, "number"> {
+  let storageType = "::mlir::FloatAttr";
+  let returnType = "::mlir::FloatAttr";
+  let convertFromStorage = "$_self";
+}
+
 def SpaceOp : MPDFG_Op<"space", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "declares an index space";
   let description = [{
@@ -40,8 +46,10 @@ def SpaceOp : MPDFG_Op<"space", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpI
     which all ranks have: all of it on the first rank, nothing on others. `selection` has, for each element of `base`, as
     many elements as are chosen for it among those of `of`: `most`, or all there are where these are fewer. `maps`, if
     there, say where elements of `base` and of `of` belong, and only those that belong together are chosen for one
-    another; with `others`, base and `of` are one space, and none is chosen for itself. How many there are is known with
-    the graph, and which they are once an operation of the program has chosen. `pairs` has the pairs of an element of
+    another; with `others`, base and `of` are one space, and none is chosen for itself. With a `ratio`, there are
+    ceil(ratio * n) of n elements, the product rounded to the ratio's type. How many there are is known with the graph, and which they are once an operation of
+    the program has chosen; in an `open` selection that operation also decides how many there are, no more than that.
+    `pairs` has the pairs of an element of
     `base` and one of `of` that the two `maps` send to the same element, in lexicographic order: the fibre product of
     the maps. How and when derived spaces are built, and whether they are ever listed, is left to the runtime.
 
@@ -54,19 +62,21 @@ def SpaceOp : MPDFG_Op<"space", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpI
     mpdfg.space @ring union {parts = [@real, @node]}
     mpdfg.space @pair distinct {base = @edge, maps = [@dst, @etype]}
     mpdfg.space @near selection {base = @node, of = @node, maps = [@batch, @batch], most = 16 : i64, others}
+    mpdfg.space @best selection {base = @graph, of = @node, maps = [@same, @batch], most = 64 : i64, ratio = 5.0e-01 : f32}
+    mpdfg.space @kept selection {base = @edge, of = @edge, most = 1 : i64, open}
     mpdfg.space @all pairs {base = @node, of = @node, maps = [@batch, @batch]}
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, MPDFG_SpaceKind:$kind, OptionalAttr<I64Attr>:$extent,
       OptionalAttr<FlatSymbolRefAttr>:$base, OptionalAttr<ArrayAttr>:$maps, UnitAttr:$equal,
       OptionalAttr<ArrayAttr>:$parts, OptionalAttr<FlatSymbolRefAttr>:$of, OptionalAttr<I64Attr>:$most,
-      UnitAttr:$others);
+      UnitAttr:$others, OptionalAttr<MPDFG_RatioAttr>:$ratio, UnitAttr:$open);
   let builders = [OpBuilder<(ins "::mlir::StringAttr":$name, "::gnnc::mpdfg::SpaceKindAttr":$kind,
                                 "::mlir::IntegerAttr":$extent, "::mlir::FlatSymbolRefAttr":$base,
                                 "::mlir::ArrayAttr":$maps, "::mlir::UnitAttr":$equal, "::mlir::ArrayAttr":$parts),
                             [{
     build($_builder, $_state, name, kind, extent, base, maps, equal, parts, ::mlir::FlatSymbolRefAttr(),
-          ::mlir::IntegerAttr(), ::mlir::UnitAttr());
+          ::mlir::IntegerAttr(), ::mlir::UnitAttr(), ::mlir::FloatAttr(), ::mlir::UnitAttr());
   }]>];
   let assemblyFormat = "$sym_name $kind attr-dict";
 }
@@ -81,7 +91,8 @@ def MapOp : MPDFG_Op<"map", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInter
     to it, `last` from the codomain of parts[0] to the last element that goes there, and `compose` follows
     parts[0], then parts[1]. `injection` leads from part number `part` of a union into it. From a selection, `owner` leads
     to the element of its base that it was chosen for, and `chosen` to the one that was chosen. What leads through the
-    latter is known where an operation such as `nearest` has chosen, and nowhere before. From pairs, `owner` leads to the
+    latter, or through either from an open selection, is known where an operation such as `nearest` has chosen, and
+    nowhere before. From pairs, `owner` leads to the
     element of the base and `partner` to the other one. `only` leads from all elements to the one of a static space of
     extent 1.
 
@@ -250,6 +261,67 @@ def NearestOp : MPDFG_Op<"nearest", [DeclareOpInterfaceMethods<EvaluateOpInterfa
   let assemblyFormat = [{
     $points `,` $queries `along` $along `owner` $owner attr-dict `:` type($points) `,` type($queries) `->` type($result)
   }];
+}
+
+def WithinOp : MPDFG_Op<"within", [DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                                   DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "chooses for each element those whose rows are nearer than a radius";
+  let description = [{
+    Says how many elements an open selection has, and where its maps lead: for each element q of the base the elements p
+    of `of` with |points[p] - queries[q]|^2 < radius^2, by rising number; of more than `most` those with the smallest
+    numbers. A distance that is not a number is not less. Distances are those of `nearest`, and the square of the radius
+    is rounded to the operands' type. Otherwise like `nearest`.
+
+    Example:
+    ```mlir
+    %near = mpdfg.within %pos, %pos radius 5.0 along @near.src owner @near.dst
+      : tensor<?x3xf32, #mpdfg.on<@node>>, tensor<?x3xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@near>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$points, MPDFG_Tensor:$queries, F64Attr:$radius, FlatSymbolRefAttr:$along,
+      FlatSymbolRefAttr:$owner);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = [{
+    $points `,` $queries `radius` $radius `along` $along `owner` $owner attr-dict
+    `:` type($points) `,` type($queries) `->` type($result)
+  }];
+}
+
+def TopOp : MPDFG_Op<"top", [DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                             DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "chooses for each element those with the largest scores";
+  let description = [{
+    Like `nearest`, but the elements with the largest scores are chosen, in falling order; of equal scores the smaller
+    number comes first, and scores that are not a number come last.
+
+    Example:
+    ```mlir
+    %best = mpdfg.top %score along @best.src owner @best.dst
+      : tensor<?xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@best>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$scores, FlatSymbolRefAttr:$along, FlatSymbolRefAttr:$owner);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$scores `along` $along `owner` $owner attr-dict `:` type($scores) `->` type($result)";
+}
+
+def KeepOp : MPDFG_Op<"keep", [DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                               DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "chooses the elements on which a value is not zero";
+  let description = [{
+    Says how many elements an open selection with `most` 1 has, whose base is what it chooses from: those on which the
+    condition is neither 0 nor not a number, in order. `along` leads to them, and there is no other map to what is
+    chosen. Otherwise like `nearest`.
+
+    Example:
+    ```mlir
+    %kept = mpdfg.keep %good along @kept.edge
+      : tensor<?xf32, #mpdfg.on<@edge>> -> tensor<?xf32, #mpdfg.on<@kept>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$condition, FlatSymbolRefAttr:$along);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$condition `along` $along attr-dict `:` type($condition) `->` type($result)";
 }
 
 //===----------------------------------------------------------------------===//

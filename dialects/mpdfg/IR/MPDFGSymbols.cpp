@@ -81,8 +81,13 @@ LogicalResult SpaceOp::verifySymbolUses(SymbolTableCollection &symbols) {
       to = map.getToAttr();
     }
   }
-  if ((kind == SpaceKind::Selection) != getMost().has_value() || (getOthers() && kind != SpaceKind::Selection))
+  if ((kind == SpaceKind::Selection) != getMost().has_value() ||
+      ((getOthers() || getRatio() || getOpen()) && kind != SpaceKind::Selection))
     return emitOpError() << "a selection and no other has elements to choose from, and how many";
+  if (FloatAttr ratio = getRatioAttr(); ratio && !(ratio.getValueAsDouble() > 0 && ratio.getValueAsDouble() <= 1))
+    return emitOpError() << "expected a ratio above 0 and up to 1, found " << ratio;
+  if (FloatAttr ratio = getRatioAttr(); ratio && !ratio.getType().isF32() && !ratio.getType().isF64())
+    return emitOpError() << "expected a ratio of f32 or f64, found " << ratio;
   if (getOf().has_value() != (kind == SpaceKind::Selection || kind == SpaceKind::Pairs))
     return emitOpError() << "a selection or pairs, and no other, have elements beside those of a base";
   if (getOf()) {
@@ -101,6 +106,10 @@ LogicalResult SpaceOp::verifySymbolUses(SymbolTableCollection &symbols) {
     FlatSymbolRefAttr to;
     for (size_t i = 0; getMaps() && i < 2; ++i) {
       FlatSymbolRefAttr name = partAt(getMaps(), i);
+      if (i == 0 && kind == SpaceKind::Selection && isa<UnitAttr>((*getMaps())[i])) { // each element is a place itself
+        to = getBaseAttr();
+        continue;
+      }
       MapOp map = name ? lookupMap(*this, name, symbols) : MapOp();
       if (!map)
         return name ? failure() : emitOpError() << "expected symbols in maps";
@@ -293,35 +302,75 @@ static bool namesMap(Operation *op, FlatSymbolRefAttr chosen) {
   return op->walk(names).wasInterrupted();
 }
 
-LogicalResult NearestOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  MapOp map = lookupMap(*this, getAlongAttr(), symbols);
+/// What all choices have to keep to.
+static LogicalResult verifyChoice(Operation *op, bool isOpen, SymbolTableCollection &symbols) {
+  FlatSymbolRefAttr along = getChosenMap(op), ownerName = getOwnerMap(op);
+  MapOp map = lookupMap(op, along, symbols);
   if (!map)
     return failure();
-  if (map.getKind() != MapKind::Chosen)
-    return emitOpError() << "expected a map to what is chosen, found " << getAlongAttr();
-  MapOp owner = lookupMap(*this, getOwnerAttr(), symbols);
+  bool isKept = isa<KeepOp>(op);
+  if (map.getKind() != (isKept ? MapKind::Owner : MapKind::Chosen))
+    return op->emitOpError() << "expected a map to what is chosen, found " << along;
+  MapOp owner = lookupMap(op, ownerName, symbols);
   if (!owner)
     return failure();
   if (owner.getKind() != MapKind::Owner || owner.getFromAttr() != map.getFromAttr())
-    return emitOpError() << "expected the map from " << map.getFromAttr() << " to owners, found " << getOwnerAttr();
-  SpaceOp space = lookupSpace(*this, map.getFromAttr(), symbols);
-  if (!space || !space.getBase() ||
-      failed(verifyOn(*this, getPoints().getType(), map.getToAttr(), "points", symbols)) ||
-      failed(verifyOn(*this, getQueries().getType(), space.getBaseAttr(), "queries", symbols)) ||
-      failed(verifyOn(*this, getType(), map.getFromAttr(), "result", symbols)) ||
-      failed(verifySameFeatures(*this, getPoints().getType(), getQueries().getType())))
+    return op->emitOpError() << "expected the map from " << map.getFromAttr() << " to owners, found " << ownerName;
+  SpaceOp space = lookupSpace(op, map.getFromAttr(), symbols);
+  if (!space || !space.getBase())
     return failure();
-  if (Type element = getPoints().getType().getElementType(); !element.isF32() && !element.isF64())
-    return emitOpError() << "expected rows of f32 or f64, found " << element;
-  if (!getFeatureShape(getType()).empty() || !getType().getElementType().isF32())
-    return emitOpError() << "expected the number of an element, as an f32, found " << getType();
-  for (Operation *before = (*this)->getPrevNode(); before; before = before->getPrevNode())
-    if (namesMap(before, getAlongAttr())) {
-      InFlightDiagnostic diag = emitOpError() << "says where " << getAlongAttr() << " leads after it is followed";
-      diag.attachNote(before->getLoc()) << "it is followed here";
-      return diag;
-    }
+  if (space.getOpen() != isOpen)
+    return op->emitOpError() << "expected " << (isOpen ? "an open selection" : "a selection whose extent is known")
+                             << ", found " << map.getFromAttr();
+  if (isKept && (space.getOf() != space.getBase() || space.getMost() != 1 || space.getMaps() || space.getOthers()))
+    return op->emitOpError() << "expected a selection of one element of its base for each, found " << map.getFromAttr();
+  // What decides: values on what is chosen from, and then values on what it is chosen for.
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    if (failed(verifyOn(op, operand.getType(), i == 0 ? map.getToAttr() : space.getBaseAttr(),
+                        i > 0          ? "queries"
+                        : op->getNumOperands() == 2 ? "points"
+                                                    : "operand",
+                        symbols)))
+      return failure();
+    Type element = cast<RankedTensorType>(operand.getType()).getElementType();
+    if (!element.isF32() && !element.isF64())
+      return op->emitOpError() << "expected rows of f32 or f64, found " << element;
+    if (op->getNumOperands() == 1 && !getFeatureShape(operand.getType()).empty())
+      return op->emitOpError() << "expected one number for each element, found " << operand.getType();
+  }
+  Type type = op->getResult(0).getType();
+  if (failed(verifyOn(op, type, map.getFromAttr(), "result", symbols)) ||
+      (op->getNumOperands() == 2 &&
+       failed(verifySameFeatures(op, op->getOperand(0).getType(), op->getOperand(1).getType()))))
+    return failure();
+  if (!getFeatureShape(type).empty() || !cast<RankedTensorType>(type).getElementType().isF32())
+    return op->emitOpError() << "expected the number of an element, as an f32, found " << type;
+  for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode())
+    for (FlatSymbolRefAttr name : {along, ownerName})
+      if (namesMap(before, name)) {
+        InFlightDiagnostic diag = op->emitOpError() << "says where " << name << " leads after it is followed";
+        diag.attachNote(before->getLoc()) << "it is followed here";
+        return diag;
+      }
   return success();
+}
+
+LogicalResult NearestOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyChoice(*this, /*isOpen=*/false, symbols);
+}
+
+LogicalResult WithinOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!(getRadius().convertToDouble() > 0))
+    return emitOpError() << "expected a radius above 0, found " << getRadius().convertToDouble();
+  return verifyChoice(*this, /*isOpen=*/true, symbols);
+}
+
+LogicalResult TopOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyChoice(*this, /*isOpen=*/false, symbols);
+}
+
+LogicalResult KeepOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyChoice(*this, /*isOpen=*/true, symbols);
 }
 
 LogicalResult ExtentOp::verifySymbolUses(SymbolTableCollection &symbols) {

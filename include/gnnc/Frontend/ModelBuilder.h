@@ -69,9 +69,11 @@ public:
   MaybeId filterSpace(llvm::StringRef name, Id base, Id left, Id right, bool equal, Loc loc);
   MaybeId unionSpace(llvm::StringRef name, llvm::ArrayRef<Id> parts, Loc loc);
   MaybeId distinctSpace(llvm::StringRef name, Id base, llvm::ArrayRef<Id> maps, Loc loc);
-  /// A new one at each call: what is chosen is not known by these arguments. `maps` are none or two.
-  MaybeId selectionSpace(llvm::StringRef name, Id base, Id of, llvm::ArrayRef<Id> maps, int64_t most, bool others,
-                         Loc loc);
+  /// A new one at each call: what is chosen is not known by these arguments. `maps` are none or two, where the first may
+  /// be kNone for the identity. `limits` has `most`, `others`, `ratio` and `open`.
+  MaybeId selectionSpace(llvm::StringRef name, Id base, Id of, llvm::ArrayRef<Id> maps, const Space &limits, Loc loc);
+  /// A new one at each call too.
+  MaybeId keptSpace(llvm::StringRef name, Id base, Loc loc);
   /// The pairs (i, j) of `base` and `of` with maps[0](i) == maps[1](j).
   MaybeId pairsSpace(llvm::StringRef name, Id base, Id of, llvm::ArrayRef<Id> maps, Loc loc);
 
@@ -127,8 +129,12 @@ public:
   MaybeId degree(Id map, Loc loc);
   MaybeId spread(Id x, Id space, Loc loc);
   MaybeId detach(Id x, Loc loc);
-  /// Says where `chosen` leads. Values come after it that go along this map, or along one that is made of it.
+  /// These say where `chosen` leads. Values come after them that go along this map, or along one that is made of it.
   MaybeId nearest(Id points, Id queries, Id chosen, Loc loc);
+  MaybeId within(Id points, Id queries, double radius, Id chosen, Loc loc);
+  MaybeId top(Id scores, Id chosen, Loc loc);
+  /// Says where the inclusion of a kept space leads.
+  MaybeId keep(Id condition, Id inclusion, Loc loc);
   /// Uniform numbers in [0, 1) on a space, or shared. Without a site, the next free one is used.
   MaybeId random(Id seed, Id step, Id residency, llvm::ArrayRef<Axis> axes, std::optional<int> site, Loc loc);
   /// The identity matrix on a static space. Its axis has the name of the space.
@@ -163,8 +169,14 @@ public:
   void reserveSites(int below) { nextSite = std::max(nextSite, below); }
   /// The values that outputs and updates of all programs and of `more` depend on, including the targets of updates.
   std::vector<bool> needed(const Program &more = {}) const;
-  /// The Chosen maps that a map (-1: none) leads through.
+  /// The maps that a map (-1: none) leads through of which choices say where they lead.
   std::vector<Id> chosenBehind(Id map) const;
+  /// Whether a space has the elements of its base that one map includes.
+  bool isSubset(Id space) const {
+    return model.spaces[space].kind == Space::Kind::Filter || model.spaces[space].kind == Space::Kind::Kept;
+  }
+  /// Whether values decide how many elements a space has.
+  bool isOpen(Id space) const { return model.spaces[space].kind == Space::Kind::Kept || model.spaces[space].open; }
 
   /// Whether a root space or map may be declared with a name that is taken, provided that at most one of that name is
   /// used in the end. This is how a file hides a name of the prelude. If not set, no name may be declared twice.
@@ -201,6 +213,9 @@ private:
   std::optional<std::vector<Axis>> namesToAxes(Id x, llvm::ArrayRef<std::string> names, Loc loc);
   Value derived(OpCode op, llvm::ArrayRef<Id> operands, Loc loc);
   bool isKnownWithGraph(Id map, llvm::StringRef what, Loc loc);
+  bool hasKnownExtent(Id space, llvm::StringRef what, Loc loc);
+  MaybeId compared(OpCode op, Id points, Id queries, double radius, Id chosen, Loc loc);
+  MaybeId choice(OpCode op, llvm::ArrayRef<Id> operands, Id chosen, double number, Loc loc);
   /// Whether values before `end` have said where the maps that it leads through lead.
   bool checkChosen(Id map, size_t end, Loc loc);
 

@@ -56,6 +56,7 @@ struct Space {
     Union,     ///< the disjoint union of `parts`, in order
     Distinct,  ///< the distinct tuples (maps[0](i), maps[1](i), ...) over i in `base`, in lexicographic order
     Selection, ///< for each element of `base`, `most` elements of `of` (or all there are) that a value chooses
+    Kept,      ///< the elements of `base` on which a value is not zero, in order
     Pairs,     ///< the pairs (i, j) of `base` and `of` with maps[0](i) == maps[1](j), in lexicographic order
   };
   std::string name;
@@ -67,9 +68,13 @@ struct Space {
   std::vector<Id> parts;
   // Selection: `maps` are none, or two, from `base` and from `of`, and only what they send to one element is chosen for
   // one another. With `others`, `base` is `of`, and no element is chosen for itself.
+  // Of n elements that may be chosen no more than ceil(ratio * n) are, the product rounded to the model's precision. How
+  // many an `open` one has is chosen with them: no more than that.
   Id of = kNone;
   int64_t most = 0;
   bool others = false;
+  double ratio = 0; ///< 0: none
+  bool open = false;
   std::string source; ///< Root: what gives the extent, as in `space node from size(x, 0)`; empty: the caller
   Loc loc;
 };
@@ -78,7 +83,7 @@ struct Space {
 struct Map {
   enum class Kind {
     Root,       ///< given with the graph
-    Inclusion,  ///< Filter space -> its base
+    Inclusion,  ///< Filter or Kept space -> its base
     Part,       ///< Union space -> its part number `part`; partial
     Parts,      ///< Union space -> `to`: parts[p] is a map from part p to `to`, kNone for identity, or kUndefined
     Projection, ///< Distinct space -> codomain of its maps[part]
@@ -127,8 +132,13 @@ enum class OpCode {
   Gradient, ///< of the shared number operands[0] by operands[1]; shape and residency of the latter
   Spread,   ///< a shared value whose first axis has the extent of the static space `residency`, as a value on it
   Detach,   ///< identity without a gradient
-  Nearest,  ///< where the Chosen map `map` leads: to the rows of operands[0] that are nearest to those of operands[1]
+  // Choices, which say where the Chosen map `map` leads:
+  Nearest, ///< to the rows of operands[0] that are nearest to those of operands[1]
+  Within,  ///< to those that are nearer than `number`; and where its space's Owner map leads
+  Top,     ///< to the elements with the largest operands[0]
+  Keep,    ///< and where the Inclusion map `map` leads: to elements on which operands[0] is neither 0 nor NaN
 };
+inline bool isChoice(OpCode op) { return op >= OpCode::Nearest; }
 
 /// One value: how it is computed, where it resides, and its axes. Operands come earlier in ModelSpec::values.
 struct Value {

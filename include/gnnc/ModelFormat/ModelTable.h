@@ -25,7 +25,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 17;
+constexpr int64_t kTableVersion = 18;
 
 //===----------------------------------------------------------------------===//
 // Spaces and maps: meanings as in include/gnnc/Frontend/ModelSpec.h
@@ -65,6 +65,8 @@ struct SpaceRec {
   int64_t equal;             // Filter: elements whose maps agree, else those whose maps differ; or kOnFirstRank
   int64_t partsAt, numParts; // Union
   int64_t of, most, others;  // Selection; Pairs: of
+  int64_t ratio, ratioBits;  // Selection: the bits of a double, which is multiplied in 32 or 64 bits; 0: there is none
+  int64_t open;              // Selection: steps choose how many elements there are; no more than so many
   int64_t isListed;          // Pairs: whether any index needs to know which they are, and not only how many
 };
 struct MapRec {
@@ -138,6 +140,15 @@ enum class StepKind : int64_t {
   // for, Pointers and Members of the points, and Members of what is chosen for. What follows are arrays that its
   // `chosen` records need.
   Nearest,
+  // The same for an open selection: those nearer than the root of `number`. Its first index is made by the step: where
+  // what is chosen for each begins, whose last number is the selection's extent in this run. On a CPU buffer 3 is room
+  // for three numbers for each element that is chosen from.
+  Within,
+  // Those with the largest numbers in buffer 1 into buffer 0. Indices as above; where each element of the base is the
+  // place itself, the first index of where they belong is any.
+  Top,
+  // For an open selection: the elements on which buffer 1 is not 0. One index, as Within has it.
+  Keep,
   // Collectives, which have no code, map, space or indices. All ranks have the same ones in the same order.
   Transfer,  // rows of buffer 0 go to other ranks, those of buffer 1 come; counts for each rank of both spaces are the
              // graph's
@@ -145,6 +156,8 @@ enum class StepKind : int64_t {
   Start,     // a transfer that goes on while the next steps run, which leave both of its buffers alone, up to its
   Await,     // which has the same buffers
 };
+
+inline bool isChoice(StepKind kind) { return kind >= StepKind::Nearest && kind <= StepKind::Keep; }
 
 enum class MergeKind : int64_t { Sum, Max, Min, ArgMax, ArgMin };
 // A result shared by all blocks: each block writes `elements` numbers to partials[i] + block*elements (of the width of
@@ -167,6 +180,7 @@ struct StepRec {
   int64_t blockBytes;            // of memory that each block works in, which nobody reads afterwards
   int64_t writtenAt, numWritten; // buffers that it writes
   int64_t chosenAt, numChosen;   // ChosenRec, each after those it is made of: a choosing step makes them
+  int64_t number;                // Within: the bits of a double, the square of the radius
 };
 // What a choosing step makes of a map, and the buffer that holds it: an index array or, on a GPU, the items of a
 // worklist (`index` is -1), one for each owner.

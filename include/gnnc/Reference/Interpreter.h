@@ -22,6 +22,10 @@
 #include <string>
 #include <vector>
 
+namespace gnnc::mpdfg {
+struct ChosenElements;
+} // namespace gnnc::mpdfg
+
 namespace gnnc {
 
 /// A graph as the caller has it.
@@ -45,8 +49,9 @@ struct NamedTensor {
 /// as root spaces or maps are ignored, because a compiled module keeps only what it uses.
 llvm::Expected<GraphData> materialise(mlir::ModuleOp module, const RootGraph &root);
 
-/// Says where a map to what is chosen leads, and maps that are made of it.
-llvm::Error choose(GraphData &graph, mlir::ModuleOp module, llvm::StringRef chosen, std::vector<int64_t> targets);
+/// Says what an operation has chosen: where the maps of its selection lead, how many elements an open one has, and where
+/// maps lead that are made of these.
+llvm::Error choose(GraphData &graph, mlir::Operation *choice, const mpdfg::ChosenElements &elements);
 
 /// Evaluates a function on `graph`, which `materialise` made for the same module. Arguments are found by name
 /// (attribute `mpdfg.name`, or else `arg0`, `arg1`, ...); optional arguments that are absent take their fill value.

@@ -83,6 +83,11 @@ private:
   Value importConcat(const frontend::Value &value);
   Value importRandom(const frontend::Value &value, Type type);
   SmallVector<Id> choicesBehind(Id map);
+  SmallVector<Id> choicesOn(Id space);
+  /// Numbers of elements, which are as wide in all programs.
+  RankedTensorType typeOfNumbers(RankedTensorType on) {
+    return getTensorOn(getResidency(on), on.getDimSize(0), {}, builder.getF32Type());
+  }
   Id ownersOf(Id selection);
   void importProgram(StringRef name, ArrayRef<frontend::Output> outputs, ArrayRef<frontend::Update> updates);
 
@@ -100,7 +105,8 @@ private:
 void Importer::importSpaces() {
   for (const frontend::Space &space : model.spaces) {
     auto optional = [&](bool has, Attribute attr) { return has ? attr : Attribute(); };
-    bool selection = space.kind == frontend::Space::Kind::Selection, pairs = space.kind == frontend::Space::Kind::Pairs;
+    bool kept = space.kind == frontend::Space::Kind::Kept, pairs = space.kind == frontend::Space::Kind::Pairs;
+    bool selection = space.kind == frontend::Space::Kind::Selection || kept;
     bool derived = space.kind == frontend::Space::Kind::Filter || space.kind == frontend::Space::Kind::Distinct ||
                    selection || pairs;
     // Kinds of ranks alone come between.
@@ -113,9 +119,11 @@ void Importer::importSpaces() {
                     derived && !space.maps.empty() ? symbols(space.maps, true) : ArrayAttr(),
                     space.equal ? builder.getUnitAttr() : UnitAttr(),
                     space.kind == frontend::Space::Kind::Union ? symbols(space.parts, false) : ArrayAttr(),
-                    selection || pairs ? spaceRef(space.of) : FlatSymbolRefAttr(),
-                    selection ? builder.getI64IntegerAttr(space.most) : IntegerAttr(),
-                    space.others ? builder.getUnitAttr() : UnitAttr());
+                    selection || pairs ? spaceRef(kept ? space.base : space.of) : FlatSymbolRefAttr(),
+                    selection ? builder.getI64IntegerAttr(kept ? 1 : space.most) : IntegerAttr(),
+                    space.others ? builder.getUnitAttr() : UnitAttr(),
+                    space.ratio != 0 ? builder.getFloatAttr(element, space.ratio) : FloatAttr(),
+                    space.open || kept ? builder.getUnitAttr() : UnitAttr());
   }
 }
 
@@ -124,7 +132,9 @@ void Importer::importMaps() {
     bool part = map.kind == frontend::Map::Kind::Part || map.kind == frontend::Map::Kind::Projection;
     bool parts = map.kind == frontend::Map::Kind::Parts || map.kind == frontend::Map::Kind::Last ||
                  map.kind == frontend::Map::Kind::Compose;
-    MapKind kind = map.kind == frontend::Map::Kind::Owner     ? MapKind::Owner
+    bool isKept = map.kind == frontend::Map::Kind::Inclusion &&
+                  model.spaces[map.from].kind == frontend::Space::Kind::Kept;
+    MapKind kind = map.kind == frontend::Map::Kind::Owner || isKept ? MapKind::Owner
                    : map.kind == frontend::Map::Kind::Chosen  ? MapKind::Chosen
                    : map.kind == frontend::Map::Kind::Partner ? MapKind::Partner
                    : map.kind == frontend::Map::Kind::Only    ? MapKind::Only
@@ -321,10 +331,17 @@ Value Importer::importValue(Id id) {
   case OpCode::Detach:
     return DetachOp::create(builder, loc, type, operand(0));
   case OpCode::Nearest:
-    // Numbers of elements are as wide in all programs.
-    return NearestOp::create(builder, loc,
-                             getTensorOn(getResidency(type), type.getDimSize(0), {}, builder.getF32Type()), operand(0),
-                             operand(1), mapRef(value.map), mapRef(ownersOf(value.residency)));
+    return NearestOp::create(builder, loc, typeOfNumbers(type), operand(0), operand(1), mapRef(value.map),
+                             mapRef(ownersOf(value.residency)));
+  case OpCode::Within:
+    return WithinOp::create(builder, loc, typeOfNumbers(type), operand(0), operand(1),
+                            builder.getF64FloatAttr(value.number), mapRef(value.map),
+                            mapRef(ownersOf(value.residency)));
+  case OpCode::Top:
+    return TopOp::create(builder, loc, typeOfNumbers(type), operand(0), mapRef(value.map),
+                         mapRef(ownersOf(value.residency)));
+  case OpCode::Keep:
+    return KeepOp::create(builder, loc, typeOfNumbers(type), operand(0), mapRef(value.map));
   }
   llvm_unreachable("unknown operation code");
 }
@@ -342,12 +359,21 @@ SmallVector<Id> Importer::choicesBehind(Id map) {
   SmallVector<Id> found;
   if (map < 0)
     return found;
-  if (model.maps[map].kind == frontend::Map::Kind::Chosen)
-    for (auto [id, value] : llvm::enumerate(model.values))
-      if (value.op == OpCode::Nearest && value.map == map)
-        found.push_back(id);
+  auto [kind, from] = std::pair(model.maps[map].kind, model.maps[map].from);
+  using Kind = frontend::Map::Kind;
+  if (kind == Kind::Chosen || kind == Kind::Owner || kind == Kind::Inclusion)
+    append_range(found, choicesOn(from));
   for (Id part : model.maps[map].parts)
     llvm::append_range(found, choicesBehind(part));
+  return found;
+}
+
+/// The values that say which elements a space has.
+SmallVector<Id> Importer::choicesOn(Id space) {
+  SmallVector<Id> found;
+  for (auto [id, value] : llvm::enumerate(model.values))
+    if (isChoice(value.op) && value.residency == space)
+      found.push_back(id);
   return found;
 }
 
@@ -363,6 +389,8 @@ void Importer::importProgram(StringRef name, ArrayRef<frontend::Output> outputs,
       for (Id operand : model.values[id].operands)
         needed[operand] = true;
       for (Id choice : choicesBehind(model.values[id].map))
+        needed[choice] = true;
+      for (Id choice : choicesOn(model.values[id].residency))
         needed[choice] = true;
     }
 

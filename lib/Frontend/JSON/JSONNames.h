@@ -28,7 +28,7 @@ template <typename T> struct JSONWord {
 inline constexpr JSONWord<Space::Kind> spaceKinds[] = {
     {Space::Kind::Root, "root"},   {Space::Kind::Static, "static"},     {Space::Kind::Filter, "filter"},
     {Space::Kind::Union, "union"}, {Space::Kind::Distinct, "distinct"}, {Space::Kind::Selection, "selection"},
-    {Space::Kind::Pairs, "pairs"},
+    {Space::Kind::Kept, "kept"},   {Space::Kind::Pairs, "pairs"},
 };
 
 inline constexpr JSONWord<Map::Kind> mapKinds[] = {
@@ -47,7 +47,8 @@ inline constexpr JSONWord<OpCode> opCodes[] = {
     {OpCode::Merge, "merge"},       {OpCode::Split, "split"},       {OpCode::Permute, "permute"},
     {OpCode::Degree, "degree"},     {OpCode::Random, "random"},     {OpCode::Identity, "identity"},
     {OpCode::Gradient, "gradient"}, {OpCode::Spread, "spread"},     {OpCode::Detach, "detach"},
-    {OpCode::Nearest, "nearest"},
+    {OpCode::Nearest, "nearest"},   {OpCode::Within, "within"},     {OpCode::Top, "top"},
+    {OpCode::Keep, "keep"},
 };
 
 /// As a part of a `parts` map: the identity. Undefined is null.

@@ -37,6 +37,9 @@ static llvm::ArrayRef<const char *> membersOf(OpCode op) {
       {OpCode::Spread, {"on"}},
       {OpCode::Detach, {}},
       {OpCode::Nearest, {"along"}},
+      {OpCode::Within, {"along", "radius"}},
+      {OpCode::Top, {"along"}},
+      {OpCode::Keep, {"along"}},
   };
   return members.at(op);
 }
@@ -53,6 +56,7 @@ static int operandCount(OpCode op) {
   case OpCode::Random:
   case OpCode::Gradient:
   case OpCode::Nearest:
+  case OpCode::Within:
     return 2;
   case OpCode::Select:
     return 3;
@@ -179,6 +183,21 @@ MaybeId JSONReader::buildOp(const Cursor &at, OpCode op, llvm::ArrayRef<Id> args
   case OpCode::Nearest:
     if (auto map = mapAt(at["along"]))
       return builder.nearest(args[0], args[1], *map, loc);
+    break;
+  case OpCode::Within: {
+    auto map = mapAt(at["along"]);
+    auto radius = at["radius"].number();
+    if (map && radius)
+      return builder.within(args[0], args[1], *radius, *map, loc);
+    break;
+  }
+  case OpCode::Top:
+    if (auto map = mapAt(at["along"]))
+      return builder.top(args[0], *map, loc);
+    break;
+  case OpCode::Keep:
+    if (auto map = mapAt(at["along"]))
+      return builder.keep(args[0], *map, loc);
     break;
   case OpCode::Degree:
     if (auto map = mapAt(at["along"]))

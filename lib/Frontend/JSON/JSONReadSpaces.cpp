@@ -123,7 +123,11 @@ bool JSONReader::readSpace(const Cursor &at) {
   std::vector<const char *> allowed = keys;
   allowed.push_back("loc");
   if (*kind == Space::Kind::Selection)
-    allowed.insert(allowed.end(), {"maps", "others"});
+    allowed.insert(allowed.end(), {"maps", "others", "ratio", "open"});
+  if (*kind == Space::Kind::Kept) {
+    keys.push_back("base");
+    allowed.push_back("base");
+  }
   if (!at.isObject(allowed, keys))
     return false;
   std::optional<std::string> name = at["name"].string();
@@ -165,15 +169,29 @@ bool JSONReader::readSpace(const Cursor &at) {
   }
   case Space::Kind::Selection: {
     auto base = spaceAt(at["base"]), of = spaceAt(at["of"]);
-    auto belongs = at.has("maps") ? mapsAt(at["maps"]) : std::vector<Id>();
+    auto belongs = at.has("maps") ? mapsAt(at["maps"], /*forParts=*/true) : std::vector<Id>();
+    if (belongs && (llvm::is_contained(*belongs, kUndefined) || (belongs->size() == 2 && belongs->back() == kNone)))
+      return errors.report(at.pointer + "/maps", "expected a map, or the identity for the first");
     auto most = at["most"].integer(1, INT32_MAX);
     auto others = at.has("others") ? at["others"].boolean() : false;
+    auto open = at.has("open") ? at["open"].boolean() : false;
+    auto ratio = at.has("ratio") ? at["ratio"].number() : 0.0;
     if (belongs && belongs->size() != 0 && belongs->size() != 2)
       return errors.report(at.pointer + "/maps", "expected two maps, from `base` and from `of`");
-    if (base && of && belongs && most && others)
-      id = builder.selectionSpace(*name, *base, *of, *belongs, *most, *others, loc);
+    if (base && of && belongs && most && others && open && ratio) {
+      Space limits;
+      limits.most = *most;
+      limits.others = *others;
+      limits.open = *open;
+      limits.ratio = *ratio;
+      id = builder.selectionSpace(*name, *base, *of, *belongs, limits, loc);
+    }
     break;
   }
+  case Space::Kind::Kept:
+    if (auto base = spaceAt(at["base"]))
+      id = builder.keptSpace(*name, *base, loc);
+    break;
   case Space::Kind::Pairs: {
     auto base = spaceAt(at["base"]), of = spaceAt(at["of"]);
     auto belongs = mapsAt(at["maps"]);

@@ -114,6 +114,13 @@ private:
       object["most"] = space.most;
       if (space.others)
         object["others"] = true;
+      if (space.ratio != 0)
+        object["ratio"] = space.ratio;
+      if (space.open)
+        object["open"] = true;
+      break;
+    case Space::Kind::Kept:
+      object["base"] = model.spaces[space.base].name;
       break;
     case Space::Kind::Pairs:
       object["base"] = model.spaces[space.base].name;
@@ -258,8 +265,14 @@ private:
       object["into"] = axes({value.axes.begin() + at, value.axes.begin() + at + count});
       break;
     }
+    case OpCode::Within:
+      object["radius"] = value.number;
+      object["along"] = model.maps[value.map].name;
+      break;
     case OpCode::Degree:
     case OpCode::Nearest:
+    case OpCode::Top:
+    case OpCode::Keep:
       object["along"] = model.maps[value.map].name;
       break;
     case OpCode::Random:

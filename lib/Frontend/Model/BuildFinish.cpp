@@ -30,7 +30,7 @@ public:
       if (values[id]) {
         useMap(model.values[id].map);
         useSpace(model.values[id].residency);
-        for (size_t map = 0; model.values[id].op == OpCode::Nearest && map < model.maps.size(); ++map)
+        for (size_t map = 0; isChoice(model.values[id].op) && map < model.maps.size(); ++map)
           if (model.maps[map].kind == Map::Kind::Owner && model.maps[map].from == model.values[id].residency)
             useMap(map);
       }
@@ -132,7 +132,12 @@ std::vector<bool> ModelBuilder::needed(const Program &more) const {
     if (values[id]) {
       for (Id operand : model.values[id].operands)
         values[operand] = true;
-      for (Id chosen : chosenBehind(model.values[id].map))
+      std::vector<Id> chosenMaps = chosenBehind(model.values[id].map);
+      if (Id space = model.values[id].residency; space >= 0 && isOpen(space))
+        for (size_t map = 0; map < model.maps.size(); ++map)
+          if (model.maps[map].from == space && choices.count(map))
+            chosenMaps.push_back(map);
+      for (Id chosen : chosenMaps)
         if (auto choice = choices.find(chosen); choice != choices.end())
           values[choice->second] = true;
     }
@@ -173,7 +178,7 @@ std::optional<ModelSpec> ModelBuilder::finish(llvm::StringRef name, bool doubleP
   if (!checkNames(reach.spaces, reach.maps))
     return std::nullopt;
   for (auto [id, value] : llvm::enumerate(model.values))
-    if (reach.values[id] && value.op != OpCode::Nearest && !checkChosen(value.map, id, value.loc))
+    if (reach.values[id] && !isChoice(value.op) && !checkChosen(value.map, id, value.loc))
       return std::nullopt;
 
   Renumbering spaces, maps, values;

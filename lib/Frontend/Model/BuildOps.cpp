@@ -137,34 +137,71 @@ MaybeId ModelBuilder::degree(Id map, Loc loc) {
   return addValue(std::move(value));
 }
 
-MaybeId ModelBuilder::nearest(Id points, Id queries, Id chosen, Loc loc) {
-  if (!checkValue(points, loc) || !checkValue(queries, loc) || !checkMap(chosen, loc))
+/// Says where a map to what is chosen leads, by values on what is chosen from and on what it is chosen for.
+MaybeId ModelBuilder::choice(OpCode op, ArrayRef<Id> operands, Id chosen, double number, Loc loc) {
+  if (!checkMap(chosen, loc) || !llvm::all_of(operands, [&](Id id) { return checkValue(id, loc); }))
     return std::nullopt;
   const Map map = model.maps[chosen];
-  if (map.kind != Map::Kind::Chosen)
-    return fail(loc, "map '" + map.name + "' does not lead from a selection to what is chosen");
+  bool isKept = op == OpCode::Keep;
+  if (isKept ? map.kind != Map::Kind::Inclusion || !isOpen(map.from) : map.kind != Map::Kind::Chosen)
+    return fail(loc, "map '" + map.name + "' does not lead from " +
+                         (isKept ? "a kept space to its base" : "a selection to what is chosen"));
   if (choices.count(chosen))
     return fail(loc, "where map '" + map.name + "' leads has been chosen already");
   const Space space = model.spaces[map.from];
-  for (auto [value, on] : {std::pair(points, space.of), std::pair(queries, space.base)})
-    if (model.values[value].residency != on)
+  if (!isKept && space.open != (op == OpCode::Within))
+    return fail(loc, space.open ? "space '" + space.name + "' is open, but this chooses a known number of elements"
+                                : "how many elements are chosen here is not known with the graph, but space '" +
+                                      space.name + "' is not open");
+  for (auto [i, value] : llvm::enumerate(operands))
+    if (Id on = i == 0 ? map.to : space.base; model.values[value].residency != on)
       return fail(loc, "expected a value on '" + spaceName(on) + "' to compare, found " + describe(value));
-  const std::vector<Axis> &own = model.values[points].axes, &other = model.values[queries].axes;
-  if (own.size() != other.size() ||
-      !std::equal(own.begin(), own.end(), other.begin(), [](const Axis &a, const Axis &b) { return a.size == b.size; }))
-    return fail(loc, "only rows of one shape have a distance, found " + describe(points) + " and " + describe(queries));
-  if (!owner(map.from, loc))
+  MaybeId owners = isKept ? chosen : owner(map.from, loc);
+  if (!owners)
     return std::nullopt;
   Value value;
-  value.op = OpCode::Nearest;
-  value.operands = {points, queries};
+  value.op = op;
+  value.operands.assign(operands.begin(), operands.end());
   value.map = chosen;
+  value.number = number;
   value.residency = map.from;
   value.loc = loc;
   MaybeId id = addValue(std::move(value));
   if (id)
-    choices[chosen] = *id;
+    choices[chosen] = choices[*owners] = *id;
   return id;
+}
+
+MaybeId ModelBuilder::compared(OpCode op, Id points, Id queries, double radius, Id chosen, Loc loc) {
+  if (!checkValue(points, loc) || !checkValue(queries, loc))
+    return std::nullopt;
+  const std::vector<Axis> &own = model.values[points].axes, &other = model.values[queries].axes;
+  if (own.size() != other.size() ||
+      !std::equal(own.begin(), own.end(), other.begin(), [](const Axis &a, const Axis &b) { return a.size == b.size; }))
+    return fail(loc, "only rows of one shape have a distance, found " + describe(points) + " and " + describe(queries));
+  return choice(op, {points, queries}, chosen, radius, loc);
+}
+
+MaybeId ModelBuilder::nearest(Id points, Id queries, Id chosen, Loc loc) {
+  return compared(OpCode::Nearest, points, queries, 0, chosen, loc);
+}
+
+MaybeId ModelBuilder::within(Id points, Id queries, double radius, Id chosen, Loc loc) {
+  if (!(radius > 0))
+    return fail(loc, "expected a radius above 0, found " + llvm::Twine(std::to_string(radius)));
+  return compared(OpCode::Within, points, queries, radius, chosen, loc);
+}
+
+MaybeId ModelBuilder::top(Id scores, Id chosen, Loc loc) {
+  if (checkValue(scores, loc) && !model.values[scores].axes.empty())
+    return fail(loc, "expected one score for each element, found " + describe(scores));
+  return choice(OpCode::Top, scores, chosen, 0, loc);
+}
+
+MaybeId ModelBuilder::keep(Id condition, Id inclusion, Loc loc) {
+  if (checkValue(condition, loc) && !model.values[condition].axes.empty())
+    return fail(loc, "expected one number for each element to keep it by, found " + describe(condition));
+  return choice(OpCode::Keep, condition, inclusion, 0, loc);
 }
 
 MaybeId ModelBuilder::spread(Id x, Id space, Loc loc) {

@@ -165,6 +165,8 @@ MaybeId ModelBuilder::setExtent(Id id, int64_t extent, Loc loc) {
 MaybeId ModelBuilder::filterSpace(StringRef name, Id base, Id left, Id right, bool equal, Loc loc) {
   if (!checkSpace(base, loc) || !checkMap(left, loc) || !checkMap(right, loc))
     return std::nullopt;
+  if (!hasKnownExtent(base, "what a filter compares maps of", loc))
+    return std::nullopt;
   for (Id map : {left, right}) {
     if (model.maps[map].partial)
       return fail(loc,
@@ -208,7 +210,7 @@ MaybeId ModelBuilder::unionSpace(StringRef name, ArrayRef<Id> parts, Loc loc) {
   if (parts.empty())
     return fail(loc, "a union needs at least one part");
   for (Id part : parts)
-    if (!checkSpace(part, loc))
+    if (!checkSpace(part, loc) || !hasKnownExtent(part, "the parts of a union", loc))
       return std::nullopt;
   std::vector<int64_t> key = {int64_t(Space::Kind::Union)};
   llvm::append_range(key, parts);
@@ -224,7 +226,7 @@ MaybeId ModelBuilder::unionSpace(StringRef name, ArrayRef<Id> parts, Loc loc) {
 MaybeId ModelBuilder::distinctSpace(StringRef name, Id base, ArrayRef<Id> maps, Loc loc) {
   if (maps.empty())
     return fail(loc, "distinct needs at least one map");
-  if (!checkSpace(base, loc))
+  if (!checkSpace(base, loc) || !hasKnownExtent(base, "the base of distinct tuples", loc))
     return std::nullopt;
   for (Id map : maps) {
     if (!checkMap(map, loc))
@@ -257,6 +259,8 @@ bool ModelBuilder::checkTogether(Id base, Id of, ArrayRef<Id> maps, Loc loc) {
     return false;
   };
   for (auto [map, from] : {std::pair(maps[0], base), std::pair(maps[1], of)}) {
+    if (map == kNone && from == base)
+      continue;
     if (!checkMap(map, loc) || !isKnownWithGraph(map, "what belongs together", loc))
       return false;
     if (model.maps[map].partial)
@@ -264,6 +268,12 @@ bool ModelBuilder::checkTogether(Id base, Id of, ArrayRef<Id> maps, Loc loc) {
     if (model.maps[map].from != from)
       return wrong("expected a map from '" + spaceName(from) + "', found '" + model.maps[map].name + "' from '" +
                    spaceName(model.maps[map].from) + "'");
+  }
+  if (maps[0] == kNone) {
+    if (model.maps[maps[1]].to != base)
+      return wrong("expected a map to '" + spaceName(base) + "', found '" + model.maps[maps[1]].name + "' to '" +
+                   spaceName(model.maps[maps[1]].to) + "'");
+    return true;
   }
   if (model.maps[maps[0]].to != model.maps[maps[1]].to)
     return wrong("what belongs together goes to one element, but '" + model.maps[maps[0]].name + "' is to '" +
@@ -273,7 +283,8 @@ bool ModelBuilder::checkTogether(Id base, Id of, ArrayRef<Id> maps, Loc loc) {
 }
 
 MaybeId ModelBuilder::pairsSpace(StringRef name, Id base, Id of, ArrayRef<Id> maps, Loc loc) {
-  if (!checkSpace(base, loc) || !checkSpace(of, loc) || !checkTogether(base, of, maps, loc))
+  if (!checkSpace(base, loc) || !checkSpace(of, loc) || !hasKnownExtent(base, "the sides of pairs", loc) ||
+      !hasKnownExtent(of, "the sides of pairs", loc) || !checkTogether(base, of, maps, loc))
     return std::nullopt;
   std::vector<int64_t> key = {int64_t(Space::Kind::Pairs), base, of};
   llvm::append_range(key, maps);
@@ -288,13 +299,15 @@ MaybeId ModelBuilder::pairsSpace(StringRef name, Id base, Id of, ArrayRef<Id> ma
   return derivedSpaces[key] = addSpace(std::move(space), name, /*exact=*/false);
 }
 
-MaybeId ModelBuilder::selectionSpace(StringRef name, Id base, Id of, ArrayRef<Id> maps, int64_t most, bool others,
-                                     Loc loc) {
-  if (!checkSpace(base, loc) || !checkSpace(of, loc))
+MaybeId ModelBuilder::selectionSpace(StringRef name, Id base, Id of, ArrayRef<Id> maps, const Space &limits, Loc loc) {
+  if (!checkSpace(base, loc) || !checkSpace(of, loc) || !hasKnownExtent(base, "elements to choose for", loc) ||
+      !hasKnownExtent(of, "elements to choose from", loc))
     return std::nullopt;
-  if (most < 1 || most > INT32_MAX)
-    return fail(loc, "expected 1 to 2147483647 elements to choose for each, found " + Twine(most));
-  if (others && base != of)
+  if (limits.most < 1 || limits.most > INT32_MAX)
+    return fail(loc, "expected 1 to 2147483647 elements to choose for each, found " + Twine(limits.most));
+  if (limits.ratio != 0 && !(limits.ratio > 0 && limits.ratio <= 1))
+    return fail(loc, "expected a ratio above 0 and up to 1, found " + Twine(std::to_string(limits.ratio)));
+  if (limits.others && base != of)
     return fail(loc, "elements of '" + spaceName(of) + "' are chosen for those of '" + spaceName(base) +
                          "', so none could be chosen for itself");
   if (!maps.empty() && !checkTogether(base, of, maps, loc))
@@ -304,8 +317,20 @@ MaybeId ModelBuilder::selectionSpace(StringRef name, Id base, Id of, ArrayRef<Id
   space.base = base;
   space.of = of;
   space.maps.assign(maps.begin(), maps.end());
-  space.most = most;
-  space.others = others;
+  space.most = limits.most;
+  space.others = limits.others;
+  space.ratio = limits.ratio;
+  space.open = limits.open;
+  space.loc = loc;
+  return addSpace(std::move(space), name, /*exact=*/false);
+}
+
+MaybeId ModelBuilder::keptSpace(StringRef name, Id base, Loc loc) {
+  if (!checkSpace(base, loc))
+    return std::nullopt;
+  Space space;
+  space.kind = Space::Kind::Kept;
+  space.base = base;
   space.loc = loc;
   return addSpace(std::move(space), name, /*exact=*/false);
 }
@@ -322,7 +347,9 @@ std::vector<Id> ModelBuilder::chosenBehind(Id map) const {
     pending.pop_back();
     if (id < 0 || !seen.insert(id).second)
       continue;
-    if (model.maps[id].kind == Map::Kind::Chosen)
+    Map::Kind kind = model.maps[id].kind;
+    if (kind == Map::Kind::Chosen ||
+        ((kind == Map::Kind::Owner || kind == Map::Kind::Inclusion) && isOpen(model.maps[id].from)))
       found.push_back(id);
     llvm::append_range(pending, model.maps[id].parts);
   }
@@ -336,6 +363,13 @@ bool ModelBuilder::isKnownWithGraph(Id map, StringRef what, Loc loc) {
        what + " must be known with the graph, but '" + model.maps[map].name +
            "' leads to elements that are chosen by values; leave out what is made of them, such as self loops that "
            "a layer adds or removes");
+  return false;
+}
+
+bool ModelBuilder::hasKnownExtent(Id space, StringRef what, Loc loc) {
+  if (!isOpen(space))
+    return true;
+  fail(loc, what + " must be known with the graph, but values decide how many elements '" + spaceName(space) + "' has");
   return false;
 }
 
@@ -367,7 +401,7 @@ MaybeId ModelBuilder::inclusion(Id filter, Loc loc) {
   if (!checkSpace(filter, loc))
     return std::nullopt;
   const Space &space = model.spaces[filter];
-  if (space.kind != Space::Kind::Filter)
+  if (!isSubset(filter))
     return fail(loc, "space '" + space.name + "' is not a filter, so nothing includes it");
   std::vector<int64_t> key = {int64_t(Map::Kind::Inclusion), filter};
   if (auto known = derivedMaps.find(key); known != derivedMaps.end())
@@ -482,7 +516,7 @@ MaybeId ModelBuilder::classOf(Id distinct, Loc loc) {
 }
 
 MaybeId ModelBuilder::last(StringRef name, Id of, Loc loc) {
-  if (!checkMap(of, loc) || !isKnownWithGraph(of, "last elements", loc))
+  if (!checkMap(of, loc))
     return std::nullopt;
   std::vector<int64_t> key = {int64_t(Map::Kind::Last), of};
   if (auto known = derivedMaps.find(key); known != derivedMaps.end())

@@ -23,7 +23,7 @@ Elaborator::Elaborator(Context &context, int64_t assumedSize)
       values(context, types, initialValues), initialValues(context, scopes, types, values),
       layers(context, scopes, spacesAndMaps, relations, types, expressions, values, statements),
       programs(context, expressions, values, initialValues), optimisers(context, expressions, layers, values, programs),
-      selections(context, paths, spacesAndMaps, types, expressions),
+      selections(context, scopes, paths, spacesAndMaps, types, expressions),
       statements(context, spacesAndMaps, selections, types, expressions, layers, values, programs, optimisers),
       assumedSize(assumedSize) {
   builder.moveHint = [this](Id from, Id to) {

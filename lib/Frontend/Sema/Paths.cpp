@@ -20,7 +20,7 @@ using llvm::StringRef;
 
 /// Whether inclusions lead from one space to the other.
 static bool includes(const ModelBuilder &builder, Id from, Id to) {
-  while (from != to && builder.space(from).kind == Space::Kind::Filter)
+  while (from != to && builder.isSubset(from))
     from = builder.space(from).base;
   return from == to;
 }
@@ -59,7 +59,7 @@ MaybeId Paths::uniquePath(Id from, Id to, Loc loc, bool quiet) {
       for (Id map : total)
         if (builder.map(map).from == space)
           follow(map);
-      if (builder.space(space).kind == Space::Kind::Filter)
+      if (builder.isSubset(space))
         if (MaybeId map = builder.inclusion(space, loc))
           follow(*map);
       if (builder.space(space).kind == Space::Kind::Distinct)
@@ -100,7 +100,7 @@ MaybeId Paths::structuralPath(Id from, Id to, Loc loc) {
   for (Id at = from; map; at = builder.space(at).base) {
     if (at == to)
       return map;
-    if (builder.space(at).kind != Space::Kind::Filter)
+    if (!builder.isSubset(at))
       return error(loc, "expected a path to '" + scopes.nameOfSpace(to) + "', found one to '" +
                             scopes.nameOfSpace(from) + "'");
     MaybeId step = builder.inclusion(at, loc);

@@ -34,28 +34,76 @@ std::optional<std::vector<Id>> Selections::mapsOf(const ast::SpaceDecl &decl, Id
   return maps;
 }
 
+/// The integer that says how many are chosen for each.
+std::optional<int64_t> Selections::evalCount(const ast::Expr &expr, llvm::StringRef what) {
+  std::optional<Number> most = types.evalNumber(expr, "the number of " + what.str());
+  if (!most)
+    return std::nullopt;
+  if (!most->isInt()) {
+    error(expr.loc, "the number of " + what + " must be an integer, found " + most->str());
+    return std::nullopt;
+  }
+  if (most->integer < 1) {
+    error(expr.loc, "expected one of the " + what + " or more, found " + most->str());
+    return std::nullopt;
+  }
+  return most->integer;
+}
+
+bool Selections::isOfValues(const ast::SpaceDecl &decl) {
+  using Kind = ast::SpaceDecl::Kind;
+  if (decl.kind != Kind::Filter)
+    return decl.kind == Kind::Nearest || decl.kind == Kind::Within || decl.kind == Kind::Top;
+  // Names of maps and values are apart, but for those that hide one another: the nearer one, a value, is meant.
+  return decl.paths.empty() || frame->values.count(decl.paths.front().names.front().text);
+}
+
 void Selections::declare(const ast::SpaceDecl &decl) {
   if (!spacesAndMaps.checkNew(decl.name))
     return;
+  using Kind = ast::SpaceDecl::Kind;
+  if (decl.kind == Kind::Filter)
+    declareKept(decl);
+  else if (decl.kind == Kind::Top)
+    declareTop(decl);
+  else
+    declareCompared(decl);
+}
+
+/// The space and its maps, and a relation of its name.
+MaybeId Selections::declareSpace(const ast::SpaceDecl &decl, Id base, Id of, llvm::ArrayRef<Id> maps,
+                                 const Space &limits) {
+  Loc loc = decl.name.loc;
+  MaybeId space = builder.selectionSpace(frame->prefix + decl.name.text, base, of, maps, limits, loc);
+  MaybeId chosen = space ? builder.chosen(*space, loc) : std::nullopt;
+  MaybeId owner = chosen ? builder.owner(*space, loc) : std::nullopt;
+  if (!owner)
+    return std::nullopt;
+  frame->local.spaces[decl.name.text] = *space;
+  frame->local.relations[decl.name.text] = {decl.name.text, *space, *chosen, *owner, {}};
+  record(loc, "space " + decl.name.text + ": " + builder.spaceName(of) + " -> " + builder.spaceName(base), loc);
+  return chosen;
+}
+
+/// knn and radius: by the distance of rows.
+void Selections::declareCompared(const ast::SpaceDecl &decl) {
   Loc loc = decl.name.loc;
   MaybeId points = evalRows(*decl.points);
   MaybeId queries = decl.queries ? evalRows(*decl.queries) : points;
-  std::optional<Number> most = types.evalNumber(*decl.count, "the number of neighbours");
-  std::optional<Number> self;
+  std::optional<int64_t> most = evalCount(*decl.count, "neighbours");
+  std::optional<Number> self, radius;
   if (decl.self)
     self = types.evalNumber(*decl.self, "'self'");
-  if (!points || !queries || !most || (decl.self && !self))
+  if (decl.radius)
+    radius = types.evalNumber(*decl.radius, "the radius");
+  if (!points || !queries || !most || (decl.self && !self) || (decl.radius && !radius))
     return;
-  if (!most->isInt()) {
-    error(decl.count->loc, "the number of neighbours must be an integer, found " + most->str());
-    return;
-  }
-  if (most->integer < 1) {
-    error(decl.count->loc, "expected one neighbour or more, found " + most->str());
-    return;
-  }
   if (self && self->kind != Number::Kind::Bool) {
     error(decl.self->loc, "'self' must be true or false, found " + self->str());
+    return;
+  }
+  if (radius && (radius->kind == Number::Kind::Bool || !(radius->asDouble() > 0))) {
+    error(decl.radius->loc, "expected a radius above 0, found " + radius->str());
     return;
   }
   Id of = builder.value(*points).residency, base = builder.value(*queries).residency;
@@ -66,13 +114,70 @@ void Selections::declare(const ast::SpaceDecl &decl) {
   std::optional<std::vector<Id>> maps = mapsOf(decl, base, of);
   if (!maps)
     return;
-  bool others = !decl.queries && !(self && self->isTrue());
-  MaybeId space = builder.selectionSpace(frame->prefix + decl.name.text, base, of, *maps, most->integer, others, loc);
-  MaybeId chosen = space ? builder.chosen(*space, loc) : std::nullopt;
-  MaybeId owner = chosen ? builder.owner(*space, loc) : std::nullopt;
-  if (!owner || !builder.nearest(*points, *queries, *chosen, loc))
+  Space limits;
+  limits.most = *most;
+  limits.others = !decl.queries && !(self && self->isTrue());
+  limits.open = radius.has_value();
+  MaybeId chosen = declareSpace(decl, base, of, *maps, limits);
+  if (chosen && radius)
+    builder.within(*points, *queries, radius->asDouble(), *chosen, loc);
+  else if (chosen)
+    builder.nearest(*points, *queries, *chosen, loc);
+}
+
+/// topk: for each element that a map leads to, or for the one of a space that has no other.
+void Selections::declareTop(const ast::SpaceDecl &decl) {
+  Loc loc = decl.name.loc;
+  MaybeId scores = evalRows(*decl.points);
+  std::optional<int64_t> most = INT32_MAX;
+  if (decl.count)
+    most = evalCount(*decl.count, "elements");
+  std::optional<Number> ratio;
+  if (decl.ratio)
+    ratio = types.evalNumber(*decl.ratio, "the ratio");
+  if (!scores || !most || (decl.ratio && !ratio))
+    return;
+  if (ratio && (ratio->kind == Number::Kind::Bool || !(ratio->asDouble() > 0 && ratio->asDouble() <= 1))) {
+    error(decl.ratio->loc, "expected a ratio above 0 and up to 1, found " + ratio->str());
+    return;
+  }
+  Id of = builder.value(*scores).residency;
+  MaybeId map;
+  if (decl.paths.empty()) {
+    map = builder.only(of, kNone, loc);
+  } else {
+    std::optional<Route> route = paths.resolve(decl.paths.front(), of, true);
+    if (route && route->map == kNone)
+      error(decl.paths.front().loc, "expected a map from '" + builder.spaceName(of) + "'");
+    else if (route)
+      map = route->map;
+  }
+  if (!map)
+    return;
+  Space limits;
+  limits.most = *most;
+  limits.ratio = ratio ? ratio->asDouble() : 0;
+  if (MaybeId chosen = declareSpace(decl, builder.map(*map).to, of, {kNone, *map}, limits))
+    builder.top(*scores, *chosen, loc);
+}
+
+/// filter of a value: those elements on which it is not zero.
+void Selections::declareKept(const ast::SpaceDecl &decl) {
+  Loc loc = decl.name.loc;
+  std::optional<Id> base = scopes.spaceNamed(decl.base);
+  MaybeOperand operand = base ? expressions.eval(*decl.points) : std::nullopt;
+  MaybeId condition = operand ? dense(*operand, decl.points->loc, "say what is kept") : std::nullopt;
+  if (!condition)
+    return;
+  if (Id on = builder.value(*condition).residency; on != *base || *base == kNone) {
+    error(decl.points->loc, "expected a condition on '" + decl.base.text + "', or two maps from there, found " +
+                                builder.describe(*condition));
+    return;
+  }
+  MaybeId space = builder.keptSpace(frame->prefix + decl.name.text, *base, loc);
+  MaybeId inclusion = space ? builder.inclusion(*space, loc) : std::nullopt;
+  if (!inclusion || !builder.keep(*condition, *inclusion, loc))
     return;
   frame->local.spaces[decl.name.text] = *space;
-  frame->local.relations[decl.name.text] = {decl.name.text, *space, *chosen, *owner, {}};
-  record(loc, "space " + decl.name.text + ": " + builder.spaceName(of) + " -> " + builder.spaceName(base), loc);
+  record(loc, "space " + decl.name.text, loc);
 }

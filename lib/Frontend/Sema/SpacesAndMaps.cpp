@@ -92,6 +92,8 @@ void SpacesAndMaps::declare(const ast::SpaceDecl &decl) {
     case Kind::Static:
       return builder.staticSpace(decl.name.text, -1, loc);
     case Kind::Filter: {
+      if (decl.paths.empty())
+        return error(loc, "a space that is made from values is declared in a model or layer, where these are");
       std::optional<Id> base = scopes.spaceNamed(decl.base);
       std::optional<Route> left = base ? paths.resolve(decl.paths[0], *base, true) : std::nullopt;
       std::optional<Route> right = left ? paths.resolve(decl.paths[1], *base, true) : std::nullopt;
@@ -127,6 +129,8 @@ void SpacesAndMaps::declare(const ast::SpaceDecl &decl) {
     case Kind::Pairs:
       return declarePairs(decl);
     case Kind::Nearest:
+    case Kind::Within:
+    case Kind::Top:
       return error(loc, "a space that is made from values is declared in a model or layer, where these are");
     }
     return std::nullopt;

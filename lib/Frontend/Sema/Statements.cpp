@@ -53,7 +53,7 @@ MaybeOperand Statements::runBlock(const std::vector<ast::Statement> &body) {
     else if (auto *repeat = std::get_if<ast::RepeatStmt>(&statement.node))
       run(*repeat);
     else if (auto *space = std::get_if<ast::SpaceDecl>(&statement.node)) {
-      if (space->kind == ast::SpaceDecl::Kind::Nearest)
+      if (selections.isOfValues(*space))
         selections.declare(*space);
       else
         spacesAndMaps.declare(*space);

@@ -98,15 +98,16 @@ struct Type {
 //===----------------------------------------------------------------------===//
 
 struct SpaceDecl {
-  enum class Kind { Root, Static, Filter, Union, Distinct, Nearest, Pairs };
+  enum class Kind { Root, Static, Filter, Union, Distinct, Pairs, Nearest, Within, Top };
   Kind kind = Kind::Root;
   Name name;
   Name base;          ///< Filter
   bool equal = false; ///< Filter
-  /// Filter, Distinct; Nearest: where points belong, and where queries do if that is another; Pairs: where the first
-  /// and the second of a pair belong, or one path for both
+  /// Filter of maps, Distinct; Nearest, Within, Top: where points belong, and where queries do if that is another;
+  /// Pairs: where the first and the second of a pair belong, or one path for both
   std::vector<Path> paths;
-  ExprPtr points, queries, count, self; ///< Nearest; queries and self may be absent
+  ExprPtr points; ///< Nearest, Within; Top: scores; Filter: the condition, which two paths may be meant as too
+  ExprPtr queries, count, radius, ratio, self; ///< where given
   std::vector<Name> parts;              ///< Union
   std::string source;                   ///< Root: what follows `from`
 };

@@ -255,22 +255,29 @@ bool Parser::parseSource(std::string &text) {
   return true;
 }
 
-/// knn(points, k: 16, of: queries, along: m | n, self: true), from the parenthesis on; what is named comes in any
-/// order.
-bool Parser::parseNearest(SpaceDecl &decl) {
-  decl.kind = SpaceDecl::Kind::Nearest;
+/// knn(points, k: 16, of: queries, along: m | n, self: true), radius(points, r: 5.0, max: 32, ...) or
+/// topk(scores, k: 16, along: m), from the parenthesis on; what is named comes in any order.
+bool Parser::parseSelection(SpaceDecl &decl, SpaceDecl::Kind kind) {
+  using Kind = SpaceDecl::Kind;
+  decl.kind = kind;
   if (!expect("(") || !(decl.points = parseExpr()))
     return false;
+  const char *words = kind == Kind::Nearest  ? "'k', 'of', 'along' or 'self'"
+                      : kind == Kind::Within ? "'r', 'max', 'of', 'along' or 'self'"
+                                             : "'k', 'ratio' or 'along'";
+  bool isTop = kind == Kind::Top, isWithin = kind == Kind::Within;
   while (consume(",")) {
     Name name;
-    if (!parseName(name, "'k', 'of', 'along' or 'self'") || !expect(":"))
+    if (!parseName(name, words) || !expect(":"))
       return false;
-    ExprPtr *place = name.text == "k"      ? &decl.count
-                     : name.text == "of"   ? &decl.queries
-                     : name.text == "self" ? &decl.self
-                                           : nullptr;
+    ExprPtr *place = name.text == (isWithin ? "max" : "k")  ? &decl.count
+                     : name.text == "r" && isWithin         ? &decl.radius
+                     : name.text == "ratio" && isTop        ? &decl.ratio
+                     : name.text == "of" && !isTop          ? &decl.queries
+                     : name.text == "self" && !isTop        ? &decl.self
+                                                            : nullptr;
     if (!place && name.text != "along") {
-      diagnostics.error(name.loc, "expected 'k', 'of', 'along' or 'self', found '" + name.text + "'");
+      diagnostics.error(name.loc, std::string("expected ") + words + ", found '" + name.text + "'");
       return false;
     }
     if (place ? *place != nullptr : !decl.paths.empty()) {
@@ -286,20 +293,62 @@ bool Parser::parseNearest(SpaceDecl &decl) {
       if (!parsePath(decl.paths.emplace_back()))
         return false;
     while (consume("|"));
-    if (decl.paths.size() > 2) {
-      diagnostics.error(name.loc, "expected one map, or one of the points and one of what they are chosen for");
+    if (decl.paths.size() > (isTop ? 1 : 2)) {
+      diagnostics.error(name.loc, isTop ? "expected one map"
+                                        : "expected one map, or one of the points and one of what they are chosen for");
       return false;
     }
   }
-  if (!decl.count) {
-    diagnostics.error(decl.name.loc, "expected 'k: ...', the number of neighbours");
+  auto missing = [&](const char *what) {
+    diagnostics.error(decl.name.loc, std::string("expected ") + what);
     return false;
-  }
+  };
+  if (isWithin && !decl.radius)
+    return missing("'r: ...', the radius");
+  if (isTop && bool(decl.count) == bool(decl.ratio))
+    return missing("either 'k: ...', the number of elements, or 'ratio: ...', the part of them");
+  if (!isTop && !decl.count)
+    return missing(isWithin ? "'max: ...', the largest number of neighbours" : "'k: ...', the number of neighbours");
   return expect(")");
 }
 
+/// filter(A, m == n) of maps, or filter(A, x > 0) of a value; which it is when both may be meant is known later.
+bool Parser::parseFilter(SpaceDecl &decl) {
+  decl.kind = SpaceDecl::Kind::Filter;
+  if (!expect("(") || !parseName(decl.base, "a space") || !expect(","))
+    return false;
+  // A path is names and dots, and then comes a comparison, another path and the end.
+  size_t at = 0;
+  auto skipPath = [&] {
+    auto isName = [&] { return peek(at).kind == Token::Kind::Name || peek(at).kind == Token::Kind::Keyword; };
+    if (!isName())
+      return false;
+    for (++at; peek(at).isSymbol("."); ++at)
+      if (++at; !isName())
+        return false;
+    return true;
+  };
+  bool isEqual = false, isOfPaths = skipPath() && (peek(at).isSymbol("==") || peek(at).isSymbol("!="));
+  if (isOfPaths) {
+    isEqual = peek(at++).isSymbol("==");
+    isOfPaths = skipPath() && peek(at).isSymbol(")");
+  }
+  if (isOfPaths) {
+    size_t begin = position;
+    decl.paths.resize(2);
+    decl.equal = isEqual;
+    if (!parsePath(decl.paths[0]))
+      return false;
+    take();
+    if (!parsePath(decl.paths[1]))
+      return false;
+    position = begin;
+  }
+  return (decl.points = parseExpr()) && expect(")");
+}
+
 /// space A [static] · space F = filter(A, m == n) · space U = union(A, B) · space P = distinct(m, n) ·
-/// space P = pairs(m, n) · space N = knn(x, k: 16)
+/// space P = pairs(m, n) · space N = knn(x, k: 16) · space N = radius(x, r: 5.0, max: 32) · space T = topk(s, k: 8)
 bool Parser::parseSpace(SpaceDecl &decl) {
   take();
   if (!parseName(decl.name, "a space"))
@@ -308,16 +357,8 @@ bool Parser::parseSpace(SpaceDecl &decl) {
     decl.kind = consumeWord("static") ? SpaceDecl::Kind::Static : SpaceDecl::Kind::Root;
     return decl.kind == SpaceDecl::Kind::Static || !consumeWord("from") || parseSource(decl.source);
   }
-  if (consumeWord("filter")) {
-    decl.kind = SpaceDecl::Kind::Filter;
-    decl.paths.resize(2);
-    if (!expect("(") || !parseName(decl.base, "a space") || !expect(",") || !parsePath(decl.paths[0]))
-      return false;
-    if (!peek().isSymbol("==") && !peek().isSymbol("!="))
-      return fail("'==' or '!='");
-    decl.equal = take().text == "==";
-    return parsePath(decl.paths[1]) && expect(")");
-  }
+  if (consumeWord("filter"))
+    return parseFilter(decl);
   if (consumeWord("union")) {
     decl.kind = SpaceDecl::Kind::Union;
     return expect("(") && parseNames(decl.parts, "a space") && expect(")");
@@ -333,7 +374,11 @@ bool Parser::parseSpace(SpaceDecl &decl) {
     return expect(")");
   }
   if (consumeWord("knn"))
-    return parseNearest(decl);
+    return parseSelection(decl, SpaceDecl::Kind::Nearest);
+  if (consumeWord("radius"))
+    return parseSelection(decl, SpaceDecl::Kind::Within);
+  if (consumeWord("topk"))
+    return parseSelection(decl, SpaceDecl::Kind::Top);
   if (consumeWord("pairs")) {
     decl.kind = SpaceDecl::Kind::Pairs;
     if (!expect("(") || !parsePath(decl.paths.emplace_back()))
@@ -342,7 +387,7 @@ bool Parser::parseSpace(SpaceDecl &decl) {
       return false;
     return expect(")");
   }
-  return fail("'filter', 'union', 'distinct', 'pairs' or 'knn'");
+  return fail("'filter', 'union', 'distinct', 'pairs', 'knn', 'radius' or 'topk'");
 }
 
 /// map m, n: A -> B [partial] · map m = last(F, n) · map m: U -> B = p | q · map m: A -> C = p.q

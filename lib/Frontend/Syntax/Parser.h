@@ -47,7 +47,8 @@ private:
   void parseDeclaration(ast::File &file);
   bool parseImport(ast::File &file);
   bool parseSpace(ast::SpaceDecl &decl);
-  bool parseNearest(ast::SpaceDecl &decl);
+  bool parseSelection(ast::SpaceDecl &decl, ast::SpaceDecl::Kind kind);
+  bool parseFilter(ast::SpaceDecl &decl);
   bool parseMap(ast::MapDecl &decl);
   bool parseRelation(ast::RelationDecl &decl);
   bool parseRelationResult(ast::RelationDecl &decl);

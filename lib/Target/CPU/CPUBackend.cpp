@@ -319,7 +319,10 @@ void makeObject(Unit &unit, const Lowering &lowering, int level, const CodeOptio
 
 StepKind gnnc::stepKindOf(Operation *collective) {
   if (mpdfg::isChoice(collective))
-    return StepKind::Nearest;
+    return isa<mpdfg::NearestOp>(collective)  ? StepKind::Nearest
+           : isa<mpdfg::WithinOp>(collective) ? StepKind::Within
+           : isa<mpdfg::TopOp>(collective)    ? StepKind::Top
+                                              : StepKind::Keep;
   if (isa<mpdfg::TransferOp>(collective))
     return llvm::any_of(collective->getUsers(), llvm::IsaPred<mpdfg::AwaitOp>) ? StepKind::Start : StepKind::Transfer;
   return isa<mpdfg::AwaitOp>(collective) ? StepKind::Await : StepKind::AllReduce;

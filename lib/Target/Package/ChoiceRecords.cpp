@@ -7,7 +7,8 @@
 //
 // A map to what is chosen has index arrays like any other. They are not made when a graph is prepared but by the step
 // that chooses, each in a buffer of the function, which lives until the last step that reads it. An array that is made
-// of others comes after these; one that is made of two choices is made by the later.
+// of others comes after these; one that is made of two choices is made by the later. Of an open selection the step also
+// chooses where the elements of each owner begin: that array says how many there are, and stays until the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,45 +42,69 @@ int64_t TableBuilder::temporary(StringRef label, int64_t space, int64_t rowEleme
 }
 
 void TableBuilder::choiceRecord(Operation *op, const EmittedKernel &kernel, int64_t number) {
-  auto nearest = cast<mpdfg::NearestOp>(op);
-  auto chosen = mapOps[map(nearest.getAlongAttr())];
-  auto selection = spaceOps[space(chosen.getFromAttr())];
+  FlatSymbolRefAttr along = mpdfg::getChosenMap(op);
+  mpdfg::SpaceOp selection = mpdfg::getSelection(op);
   auto self = FlatSymbolRefAttr::get(selection);
-  auto type = cast<RankedTensorType>(nearest.getPoints().getType());
+  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
   int64_t bits = type.getElementTypeBitWidth();
-  SmallVector<int64_t> bufferList = {bufferOf(nearest.getResult()), bufferOf(nearest.getPoints()),
-                                     bufferOf(nearest.getQueries())};
+  SmallVector<int64_t> bufferList = {bufferOf(op->getResult(0))}, written = bufferList;
+  for (Value operand : op->getOperands())
+    bufferList.push_back(bufferOf(operand));
   if (device.steps.empty()) {
-    bufferList.push_back(temporary("distances", space(self), 1, bits, number, number));
-    bufferList.push_back(
-        temporary("columns", space(selection.getOfAttr()), mpdfg::getFeatureElements(type), bits, number, number));
+    int64_t of = space(selection.getOfAttr());
+    if (isa<mpdfg::NearestOp>(op))
+      written.push_back(temporary("distances", space(self), 1, bits, number, number));
+    if (isa<mpdfg::NearestOp>(op))
+      written.push_back(temporary("columns", of, mpdfg::getFeatureElements(type), bits, number, number));
+    if (isa<mpdfg::WithinOp>(op))
+      written.push_back(temporary("cells", of, 3, 32, number, number, /*moreRows=*/1));
+    bufferList.append(written.begin() + 1, written.end());
   }
-  SmallVector<int64_t> indexList = {indexOf({IndexKind::Pointers, nearest.getOwnerAttr(), {}})};
+  int64_t pointers = indexOf({IndexKind::Pointers, mpdfg::getOwnerMap(op), {}});
+  SmallVector<int64_t> indexList = {pointers};
+  if (selection.getOpen()) {
+    // Until the end, which is not known yet.
+    chosenBuffers[pointers] = temporary("pointers", space(selection.getBaseAttr()), 1, 32, number, number, 1);
+    written.push_back(chosenBuffers[pointers]);
+  }
   if (selection.getMaps()) {
-    auto base = cast<FlatSymbolRefAttr>(selection.getMapsAttr()[0]);
+    auto base = dyn_cast<FlatSymbolRefAttr>(selection.getMapsAttr()[0]);
     auto of = cast<FlatSymbolRefAttr>(selection.getMapsAttr()[1]);
-    indexList.append({indexOf({IndexKind::Raw, base, {}}), indexOf({IndexKind::Pointers, of, {}}),
-                      indexOf({IndexKind::Members, of, {}}), indexOf({IndexKind::Members, base, {}})});
+    int64_t ofPointers = indexOf({IndexKind::Pointers, of, {}}), ofMembers = indexOf({IndexKind::Members, of, {}});
+    indexList.append({base ? indexOf({IndexKind::Raw, base, {}}) : ofPointers, ofPointers, ofMembers,
+                      base ? indexOf({IndexKind::Members, base, {}}) : ofMembers});
   }
+  if (mpdfg::isOpen(op, selection.getBaseAttr())) // Whose extent is known by it.
+    indexList.push_back(openPointers(space(selection.getBaseAttr())));
   table::StepRec step{};
   step.kernel = -1;
   step.kind = kernel.kind;
-  step.map = map(nearest.getAlongAttr());
+  step.map = map(along);
   step.space = space(self);
   step.buffersAt = list(bufferList);
   step.numBuffers = bufferList.size();
   step.indicesAt = list(indexList);
   step.numIndices = indexList.size();
   step.mergesAt = list({});
-  SmallVector<int64_t> written(bufferList);
-  written.erase(written.begin() + 1, written.begin() + 3);
   step.writtenAt = list(written);
   step.numWritten = written.size();
-  step.name = name(("nearest " + selection.getSymName()).str());
+  step.name = name((op->getName().stripDialect() + " " + selection.getSymName()).str());
+  if (auto within = dyn_cast<mpdfg::WithinOp>(op)) {
+    double radius = within.getRadius().convertToDouble(), square = radius * radius;
+    step.number = llvm::bit_cast<int64_t>(bits == 32 ? double(float(square)) : square);
+  }
   // The map itself, as it is.
-  int64_t raw = indexOf({IndexKind::Raw, nearest.getAlongAttr(), {}});
+  int64_t raw = indexOf({IndexKind::Raw, along, {}});
   chosenBuffers[raw] = bufferList[0];
   steps.push_back(step);
+}
+
+/// The index that says how many elements an open space has.
+int64_t TableBuilder::openPointers(int64_t number) {
+  for (auto [map, op] : llvm::enumerate(mapOps))
+    if (op.getKind() == mpdfg::MapKind::Owner && space(op.getFromAttr()) == number)
+      return indexOf({IndexKind::Pointers, FlatSymbolRefAttr::get(op), {}});
+  llvm_unreachable("an open space has owners");
 }
 
 /// The last step of those that a map waits for.
@@ -88,7 +113,7 @@ int64_t TableBuilder::choosingStep(int64_t map, const table::FunctionRec &record
   mpdfg::MapOp op = mapOps[map];
   for (FlatSymbolRefAttr chosen : mpdfg::chosenBehind(op, FlatSymbolRefAttr::get(op)))
     for (int64_t i = record.firstStep; i < record.firstStep + record.numSteps; ++i)
-      if (steps[i].kind == StepKind::Nearest && steps[i].map == this->map(chosen))
+      if (table::isChoice(steps[i].kind) && steps[i].space == space(mapOps[this->map(chosen)].getFromAttr()))
         last = std::max(last, i);
   return last;
 }
@@ -118,10 +143,13 @@ void TableBuilder::needChosen(int64_t index, const table::FunctionRec &record) {
     step = std::max(step, choosingStep(wanted.other, record));
   auto need = [&](IndexKind kind, FlatSymbolRefAttr map) { needFor(step, {kind, map, {}}, record); };
   mpdfg::MapOp map = mapOps[wanted.map];
+  bool isOwner = map.getKind() == mpdfg::MapKind::Owner; // of an open space: in order, with pointers
   int64_t ofSpace = space(map.getFromAttr()), moreRows = 0;
   switch (wanted.kind) {
-  case IndexKind::Raw: // It is made of others: the chosen map itself has a buffer.
-    for (Attribute part : map.getPartsAttr())
+  case IndexKind::Raw: // It is made of others, or of pointers: the chosen map itself has a buffer.
+    if (isOwner)
+      need(IndexKind::Pointers, refOf(wanted.map));
+    for (Attribute part : isOwner ? ArrayAttr::get(map.getContext(), {}) : map.getPartsAttr())
       if (auto each = dyn_cast<FlatSymbolRefAttr>(part))
         need(IndexKind::Raw, each);
     break;
@@ -204,7 +232,7 @@ void TableBuilder::chosenRecords(table::FunctionRec &record) {
       followed.push_back(each.buffer);
       written.push_back(each.buffer);
     }
-    bool isChoice = steps[i].kind == StepKind::Nearest;
+    bool isChoice = table::isChoice(steps[i].kind);
     if (followed.empty() && !isChoice)
       continue;
     // They live until the last step that reads them, and have addresses when it is run.
@@ -232,6 +260,10 @@ void TableBuilder::chosenRecords(table::FunctionRec &record) {
     there.numBuffers = used.size();
   }
   std::vector<table::ChosenRec> all;
+  for (auto [index, buffer] : chosenBuffers)
+    if (const table::IndexRec &made = indices[index]; made.kind == IndexKind::Pointers &&
+                                                      mapOps[made.map].getKind() == mpdfg::MapKind::Owner)
+      buffers[buffer].last = std::max<int64_t>(record.numSteps, 1) - 1;
   for (auto [index, buffer] : chosenBuffers)
     all.push_back({index, indices[index].map, buffer});
   for (auto [map, buffer] : chosenItems)

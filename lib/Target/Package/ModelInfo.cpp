@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Needs.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc-c/gnnc.h"
@@ -137,8 +138,8 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module, c
     } else if (auto await = dyn_cast<mpdfg::AwaitOp>(op)) {
       object["kind"] = "await";
       object["awaits"] = kernels[llvm::find(ops, await.getInput().getDefiningOp()) - ops.begin()].name;
-    } else if (auto nearest = dyn_cast<mpdfg::NearestOp>(op)) {
-      object["kind"] = "nearest";
+    } else if (mpdfg::isChoice(op)) {
+      object["kind"] = op->getName().stripDialect();
     } else if (auto reduce = dyn_cast<mpdfg::AllReduceOp>(op)) {
       object["kind"] = "all_reduce";
       object["reduction"] = mpdfg::stringifyEnum(reduce.getKind());

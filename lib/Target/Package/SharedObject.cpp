@@ -192,7 +192,7 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
     }
     define(value, name);
   };
-  definePart(any_of(kernels, [](const EmittedKernel &kernel) { return kernel.kind == StepKind::Nearest; }),
+  definePart(any_of(kernels, [](const EmittedKernel &kernel) { return table::isChoice(kernel.kind); }),
              "gnnc_choices", "gnnc_device_choices", "gnnc_model_choices");
   definePart(any_of(module.getOps<mpdfg::SpaceOp>(),
                     [](mpdfg::SpaceOp space) { return space.getKind() == mpdfg::SpaceKind::Pairs; }),

@@ -90,10 +90,11 @@ std::vector<table::SpaceRec> TableBuilder::spaceRecords() {
     SmallVector<int64_t> mapList, parts;
     if (op.getMaps())
       for (Attribute ref : op.getMapsAttr())
-        mapList.push_back(map(ref));
+        mapList.push_back(isa<UnitAttr>(ref) ? table::kIdentity : map(ref));
     if (op.getParts())
       for (Attribute ref : op.getPartsAttr())
         parts.push_back(space(ref));
+    FloatAttr ratio = op.getRatioAttr();
     bool isShare = op.getKind() == mpdfg::SpaceKind::Share;
     if (isShare)
       mapList = {table::kIdentity, table::kIdentity};
@@ -101,7 +102,8 @@ std::vector<table::SpaceRec> TableBuilder::spaceRecords() {
                        space(op.getBaseAttr()), list(mapList), int64_t(mapList.size()),
                        isShare ? table::kOnFirstRank : op.getEqual(), list(parts), int64_t(parts.size()),
                        space(op.getOfAttr()), op.getMost() ? int64_t(*op.getMost()) : 0, op.getOthers(),
-                       /*isListed=*/0});
+                       ratio ? llvm::bit_cast<int64_t>(ratio.getValueAsDouble()) : 0,
+                       ratio ? ratio.getType().getIntOrFloatBitWidth() : 0, op.getOpen(), /*isListed=*/0});
   }
   return records;
 }

@@ -96,6 +96,7 @@ private:
   void needFor(int64_t step, const IndexRef &ref, const table::FunctionRec &record);
   int64_t choosingStep(int64_t map, const table::FunctionRec &record);
   bool isChosenMap(int64_t map);
+  int64_t openPointers(int64_t space);
   void deviceStepRecord(const cuda::DeviceStep &step);
   /// What a kernel's parameter is the number of; `firstScratch` is that of the step's own memory.
   int64_t wordNumber(const cuda::Word &word, const cuda::DeviceStep &step, int64_t firstScratch);
