@@ -69,7 +69,7 @@ TEST(OpenSpaces, BestScores) {
     std::string text = "model M { input x: node[c = 4], weight: node[]\n space best = topk(weight, " +
                        std::string(limit) +
                        ", along: batch)\n let h = x.best.src * tanh(weight.best.src)\n"
-                       " map place: node -> best = last(best, src)\n"
+                       " map place: node -> best = last(best, best.src)\n"
                        " output y = sum(h, along: best.dst)\n output top = max(h * weight.best.src, along: best.dst)\n"
                        " output up = x + h.place }";
     compareAll(text);
@@ -97,16 +97,16 @@ TEST(OpenSpaces, PooledGraphs) {
                      " let h = relu(Linear(x, out: 8) + sum(Linear(x, out: 8).near.src, along: near.dst))\n"
                      " let score = tanh(sum(Linear(h, out: 1), over: out))\n"
                      " space best = topk(score, ratio: 0.6, along: batch)\n"
-                     " map place: node -> best = last(best, src)\n"
+                     " map place: node -> best = last(best, best.src)\n"
                      " let inside = (score.best.src * 0 + 1).place\n"
                      " space kept = filter(near, inside.near.src * inside.near.dst > 0)\n"
-                     " map from: kept -> best partial = near.src.place\n"
-                     " map to: kept -> best partial = near.dst.place\n"
+                     " map from: kept -> best = near.src.place\n"
+                     " map to: kept -> best = near.dst.place\n"
                      " let g = h.best.src * score.best.src\n"
                      " let p = tanh(Linear(g, out: 8) + sum(Linear(g, out: 8).from, along: to))\n"
                      " let again = sum(Linear(p, out: 1), over: out)\n"
-                     " space second = topk(again, k: 3, along: best.dst)\n"
-                     " output y = sum(p.second.src * sigmoid(again.second.src), along: second.dst) }";
+                     " space few = topk(again, k: 3, along: best.dst)\n"
+                     " output y = sum(p.few.src * sigmoid(again.few.src), along: few.dst) }";
   compareAll(text);
   compareAll(text, /*gradient=*/true);
 }
