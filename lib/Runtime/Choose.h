@@ -37,6 +37,8 @@ const int64_t *followExtents(const Call &call, int64_t step, int64_t *room);
 int64_t openPointers(const Call &call, int64_t space);
 
 namespace cuda {
+/// How many elements a space has in a call, as kernels are told (device::Extent).
+int64_t extentWord(const Call &call, int64_t space);
 /// The memory that a choosing step works in on this graph.
 GNNC_OF_PART int64_t choiceBytes(const gnnc_graph &graph, int64_t step);
 } // namespace cuda

@@ -366,6 +366,8 @@ LogicalResult WithinOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult TopOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (SpaceOp space = getSelection(*this); !space || !space.getMaps() || !isa<UnitAttr>((*space.getMaps())[0]))
+    return emitOpError() << "expected a selection for the elements to which a map leads";
   return verifyChoice(*this, /*isOpen=*/false, symbols);
 }
 

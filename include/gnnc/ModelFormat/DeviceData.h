@@ -19,6 +19,20 @@ namespace gnnc::device {
 using Int64 = long long;
 static_assert(sizeof(int) == 4 && sizeof(Int64) == 8 && sizeof(void *) == 8);
 
+/// How many elements a space has: so many, or, where the program chooses, a word below zero: less the address of how
+/// many there are and, behind it, of the most there can be.
+#ifdef GNNC_OPEN_SPACES
+struct Extent {
+  Int64 word;
+  __device__ __forceinline__ operator Int64() const { return word < 0 ? *reinterpret_cast<const int *>(-word) : word; }
+  __device__ __forceinline__ Int64 most() const { return word < 0 ? reinterpret_cast<const int *>(-word)[1] : word; }
+};
+__device__ __forceinline__ Int64 mostOf(Extent extent) { return extent.most(); }
+#else
+using Extent = Int64;
+constexpr Int64 mostOf(Int64 extent) { return extent; }
+#endif
+
 //===----------------------------------------------------------------------===//
 // Sweeps: the worklist of a map
 //===----------------------------------------------------------------------===//
@@ -35,7 +49,8 @@ struct alignas(16) Heavy {
 /// A sweep's arguments about items, in the order of its words. Items with a slot come first.
 struct Work {
   const Item *items;
-  Int64 numItems, numHeavyItems;
+  Extent numItems; ///< without a map, elements of a space
+  Int64 numHeavyItems;
   const Heavy *heavy;
   Int64 numHeavy;
   const int *heavyOfSlot;
@@ -47,7 +62,7 @@ struct Work {
 
 /// The same where there are neither members nor totals.
 struct Rows {
-  Int64 numItems;
+  Extent numItems;
 };
 
 /// Blocks of a launch that go through some of the items in one way.
@@ -118,6 +133,20 @@ struct Nearest {
   const int *order;    ///< the query at each position, group by group; null: itself
   int *chosen;
   Int64 numQueries, numPoints, width, others;
+};
+/// A search for points nearer than a radius; `square`: the bits of a double.
+struct Within {
+  const void *points, *queries;
+  const int *groups;   ///< of each query; null: all belong together
+  const int *pointers; ///< of each group: where its positions begin
+  const int *members;  ///< the point at each position; null: itself
+  const int *belongs;  ///< the group of each point
+  const int *lists;    ///< null, or where the points of each list of cells begin ...
+  const int *listed;   ///< ... among these
+  const int *order;    ///< the query that comes at each place; null: itself
+  int *owners;         ///< [queries + 1]: where what is chosen for each begins in `chosen`; before, how many
+  int *chosen;
+  Int64 numQueries, numPoints, width, most, others, square;
 };
 constexpr int kNearestThreads = 128;
 constexpr int kQueriesOfBlock32 = 32, kQueriesOfBlock64 = 16;

@@ -38,7 +38,7 @@ struct DeviceGraph;
 namespace gnnc::runtime::cuda {
 
 /// Kernels that prepare graphs, in the order of GraphBuilder::Kernel.
-constexpr int64_t kNumPreparationKernels = 46;
+constexpr int64_t kNumPreparationKernels = 59;
 extern const char *const kPreparationKernels[kNumPreparationKernels];
 
 /// Of a GPU that graphs are planned for without it: an H200's.

@@ -26,8 +26,8 @@ gnnc_status Topology::deriveSelectionOnDevice(int64_t space) {
   extents[space] = 0;
   spaces[space].members =
       builder->selection(pair ? targets(pair[0]).data : nullptr, pair ? targets(pair[1]).data : nullptr,
-                         pair ? extents[model.map(pair[0]).to] : 1, extents[record.base], extents[record.of],
-                         record.most, record.others != 0, pair != nullptr, extents[space]);
+                         pair ? extents[model.map(pair[1]).to] : 1, extents[record.base], extents[record.of], record,
+                         extents[space]);
   if (builder->status)
     return builder->status;
   if (extents[space] > kMaxExtent)
@@ -43,14 +43,17 @@ namespace gnnc::runtime::cuda {
 using namespace table;
 
 const int32_t *GraphBuilder::selection(const int32_t *own, const int32_t *others, int64_t groups, int64_t base,
-                                       int64_t of, int64_t most, bool isForOthers, bool hasMaps, int64_t &count) {
+                                       int64_t of, const SpaceRec &limits, int64_t &count) {
+  bool hasMaps = limits.numMaps != 0;
   int32_t *sizes = hasMaps ? static_cast<int32_t *>(cleared(groups * 4)) : nullptr, *counts = temporary(base);
   if (hasMaps)
     each(CountGroups, of, others, of, sizes);
-  each(CountSelection, base, own, others, sizes, base, of, most, int64_t(isForOthers), counts);
+  each(CountSelection, base, own, others, sizes, base, of, limits.most, limits.others, limits.ratio, limits.ratioBits,
+       counts);
   int32_t *places = sumsBefore(counts, base, count);
-  int32_t *owners = array(count);
-  each(ListSelection, base, counts, places, base, owners);
+  int32_t *owners = limits.open ? nullptr : array(count);
+  if (owners)
+    each(ListSelection, base, counts, places, base, owners);
   release(counts);
   release(places);
   return owners;
@@ -61,6 +64,66 @@ void GraphBuilder::nearest(device::Nearest search, bool isDouble) {
   static_assert(sizeof search % sizeof(int64_t) == 0);
   launchWords(isDouble ? Nearest64 : Nearest32, blocks, reinterpret_cast<int64_t *>(&search),
               sizeof search / sizeof(int64_t), device::kNearestThreads);
+}
+
+void GraphBuilder::within(device::Within search, bool isDouble, int64_t most) {
+  // Of fewer points each other is tried; so are those of more than three numbers.
+  constexpr int64_t kFewPoints = 128, kMostNumbers = 3;
+  int64_t queries = search.numQueries, points = search.numPoints;
+  int32_t *counts = temporary(queries);
+  if (search.width <= kMostNumbers && points >= kFewPoints) {
+    int32_t *lists = temporary(points);
+    each(isDouble ? FindCells64 : FindCells32, points, search.points, search.width, search.square, points, lists);
+    Grouping grouping;
+    group(lists, points, points, /*inOrder=*/false, /*undefined=*/0, nullptr, /*wantsMembers=*/true, nullptr, grouping);
+    search.lists = grouping.pointers;
+    search.listed = grouping.members;
+    if (search.queries == search.points)
+      search.order = grouping.members;
+  }
+  int32_t *pointers = search.owners;
+  search.owners = counts;
+  static_assert(sizeof search % sizeof(int64_t) == 0);
+  constexpr int64_t kWords = sizeof search / sizeof(int64_t), kWithinThreads = 128;
+  auto *words = reinterpret_cast<int64_t *>(&search);
+  launchWords(isDouble ? CountWithin64 : CountWithin32, divideUp(queries, kWithinThreads), words, kWords, kWithinThreads);
+  copy(pointers, sumsBefore(counts, queries, pointers ? pointers + queries : nullptr), queries);
+  fill(pointers ? pointers + queries + 1 : nullptr, 1, static_cast<uint32_t>(most));
+  fill(search.chosen, most, ~uint32_t(0));
+  search.owners = pointers;
+  launchWords(isDouble ? ListWithin64 : ListWithin32, divideUp(queries, kWithinThreads), words, kWords, kWithinThreads);
+}
+
+void GraphBuilder::top(const void *scores, bool isDouble, const int32_t *groups, int64_t numGroups,
+                       const int32_t *pointers, const int32_t *owners, int64_t count, int32_t *chosen) {
+  constexpr int64_t kBits = 16;
+  int32_t *keys = temporary(count);
+  const int32_t *order = nullptr;
+  for (int64_t shift = 0; shift < (isDouble ? 64 : 32); shift += kBits) {
+    Sorted sorted;
+    each(isDouble ? ScoreKeys64 : ScoreKeys32, count, scores, order, shift, count, keys);
+    sort(keys, order, count, (int64_t(1) << kBits) - 1, sorted);
+    order = sorted.values;
+  }
+  Sorted sorted;
+  compose(order, groups, count, keys);
+  sort(keys, order, count, numGroups, sorted);
+  each(TakeFirst, count, sorted.values, groups, pointers, owners, count, chosen);
+}
+
+void GraphBuilder::keep(const void *condition, bool isDouble, int64_t extent, int64_t most, int32_t *pointers,
+                        int32_t *chosen) {
+  int32_t *flags = temporary(most);
+  each(isDouble ? KeepFlags64 : KeepFlags32, most, condition, extent, most, flags);
+  int32_t *places = sumsBefore(flags, most, pointers ? pointers + most : nullptr);
+  fill(pointers ? pointers + most + 1 : nullptr, 1, static_cast<uint32_t>(most));
+  fill(chosen, most, ~uint32_t(0));
+  each(Keep, most, flags, places, most, pointers, chosen);
+}
+
+void GraphBuilder::spreadOwners(const int32_t *pointers, int64_t owners, int64_t most, int32_t *result) {
+  fill(result, most, ~uint32_t(0));
+  each(SpreadOwners, owners, pointers, owners, result);
 }
 
 void GraphBuilder::listEach(const int32_t *pointers, int64_t owners, void *items) {
@@ -105,6 +168,38 @@ private:
   void search() {
     const SpaceRec &selection = model.space(step.space);
     const int64_t *buffers = model.list(step.buffersAt), *indices = model.list(step.indicesAt);
+    bool isDouble = model.buffer(buffers[1]).dtypeBits == 64, hasMaps = selection.numMaps != 0;
+    auto own = [&](int64_t number) { return const_cast<int32_t *>(index(indices[number])); };
+    switch (step.kind) {
+    case StepKind::Keep:
+      return builder.keep(buffer<void>(buffers[1]), isDouble, call ? extentWord(*call, selection.base) : 0,
+                          extent(selection.base), own(0), buffer<int32_t>(buffers[0]));
+    case StepKind::Top:
+      return builder.top(buffer<void>(buffers[1]), isDouble, own(5), extent(selection.base), own(2), own(0),
+                         extent(selection.of), buffer<int32_t>(buffers[0]));
+    case StepKind::Within: {
+      device::Within search = {};
+      search.points = buffer<void>(buffers[1]);
+      search.queries = buffer<void>(buffers[2]);
+      if (hasMaps) {
+        search.groups = own(1);
+        search.pointers = own(2);
+        search.members = own(3);
+        search.belongs = own(5);
+      }
+      search.owners = own(0);
+      search.chosen = buffer<int>(buffers[0]);
+      search.numQueries = extent(selection.base);
+      search.numPoints = extent(selection.of);
+      search.width = model.buffer(buffers[1]).rowElements;
+      search.most = selection.most;
+      search.others = selection.others;
+      search.square = step.number;
+      return builder.within(search, isDouble, extent(step.space));
+    }
+    default:
+      break;
+    }
     device::Nearest search = {};
     search.chosen = buffer<int>(buffers[0]);
     search.points = buffer<void>(buffers[1]);
@@ -123,6 +218,10 @@ private:
 
   void make(const ChosenRec *made, const ChosenRec &record) {
     const MapRec &map = model.map(record.map);
+    if (record.index >= 0 && map.kind == MapKind::Owner && model.index(record.index).kind == IndexKind::Members) {
+      builder.iota(buffer<int32_t>(record.buffer), extent(map.from)); // in order
+      return;
+    }
     auto *result = buffer<int32_t>(record.buffer);
     int64_t elements = extent(map.from), owners = extent(map.to);
     if (record.index < 0)
@@ -130,7 +229,7 @@ private:
     const IndexRec &wanted = model.index(record.index);
     switch (wanted.kind) {
     case IndexKind::Raw:
-      return follow(map, result);
+      return follow(record.map, result);
     case IndexKind::Sorted:
       builder.compose(array(IndexKind::Members, wanted.map), array(IndexKind::Raw, wanted.other), elements, result);
       return;
@@ -153,8 +252,15 @@ private:
   }
 
   /// A map that is made of others.
-  void follow(const MapRec &map, int32_t *result) {
+  void follow(int64_t number, int32_t *result) {
+    const MapRec &map = model.map(number);
     const int64_t *parts = model.list(map.partsAt);
+    if (map.kind == MapKind::Owner) // of an open selection, which pointers say
+      return builder.spreadOwners(array(IndexKind::Pointers, number), extent(map.to), extent(map.from), result);
+    if (map.kind == MapKind::Last) {
+      builder.last(array(IndexKind::Raw, parts[0]), extent(map.to), extent(map.from), result);
+      return;
+    }
     if (map.kind == MapKind::Compose) {
       builder.compose(array(IndexKind::Raw, parts[0]), array(IndexKind::Raw, parts[1]), extent(map.from), result);
       return;

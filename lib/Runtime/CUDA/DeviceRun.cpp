@@ -82,14 +82,26 @@ static bool isChosen(const Model &model, int64_t launch, const WordRec &word) {
     return isChosenMap(model, word.number);
   case WordKind::PartItems:
     return isChosenMap(model, model.launch(launch).symbol);
+  case WordKind::Extent:
+    return word.number >= 0 && model.space(word.number).open;
   default:
     return false;
   }
 }
 
+int64_t extentWord(const Call &call, int64_t space) {
+  const Model &model = call.graph.model;
+  if (!model.space(space).open)
+    return call.graph.extents[space];
+  const auto *pointers = static_cast<const int32_t *>(chosenArray(call, openPointers(call, space)));
+  return -reinterpret_cast<int64_t>(pointers + call.graph.extents[model.space(space).base]);
+}
+
 static int64_t chosenWord(const Call &call, int64_t step, const WordRec &word) {
   if (word.kind == WordKind::Index)
     return reinterpret_cast<int64_t>(chosenArray(call, word.number));
+  if (word.kind == WordKind::Extent)
+    return extentWord(call, word.number);
   const Model &model = call.graph.model;
   if (word.kind == WordKind::Items)
     return reinterpret_cast<int64_t>(chosenArray(call, -1, word.number));

@@ -100,10 +100,10 @@ public:
   /// extents.
   void distinct(const int32_t *const *components, const int64_t *codomains, int64_t numMaps, int64_t base,
                 int64_t &count, const int32_t *&classes, const int32_t *&first);
-  /// The owner of each element of a selection; `count`: how many there are. Without maps all belong together; a null
-  /// one of those is the identity.
+  /// The owner of each element of a selection (null of an open one); `count`: how many there are. Without maps all
+  /// belong together; a null one of those is the identity.
   const int32_t *selection(const int32_t *own, const int32_t *others, int64_t groups, int64_t base, int64_t of,
-                           int64_t most, bool isForOthers, bool hasMaps, int64_t &count);
+                           const table::SpaceRec &limits, int64_t &count);
   /// Of pairs of `base` and `of` elements that two maps send to the same of `groups` elements: how many there are,
   /// which they are, where those of each element begin (`places`: where those begin that the other map sends
   /// somewhere), and what is added to that to find whom it is paired with.
@@ -117,10 +117,19 @@ public:
   void fill64(void *words, int64_t count, int64_t word);
   void copy(int32_t *to, const int32_t *from, int64_t count);
   int32_t *compose(const int32_t *inner, const int32_t *outer, int64_t count, int32_t *results = nullptr);
-  const int32_t *last(const int32_t *map, int64_t count, int64_t extent);
+  const int32_t *last(const int32_t *map, int64_t count, int64_t extent, int32_t *results = nullptr);
 
   // What a program chooses.
   void nearest(device::Nearest search, bool isDouble);
+  /// Points are listed by cells if there are many of them. `most`: how many may be chosen in all.
+  void within(device::Within search, bool isDouble, int64_t most);
+  /// The elements with the largest scores of each group, as many as `owners` has room for.
+  void top(const void *scores, bool isDouble, const int32_t *groups, int64_t numGroups, const int32_t *pointers,
+           const int32_t *owners, int64_t count, int32_t *chosen);
+  /// `extent`: device::Extent of the elements, of which there are at most `most`.
+  void keep(const void *condition, bool isDouble, int64_t extent, int64_t most, int32_t *pointers, int32_t *chosen);
+  /// The owner of each element, which begin where `pointers` says; there are at most `most`.
+  void spreadOwners(const int32_t *pointers, int64_t owners, int64_t most, int32_t *result);
   /// An item for each owner.
   void listEach(const int32_t *pointers, int64_t owners, void *items);
 
@@ -222,6 +231,19 @@ private:
     SizePairs,
     ShiftPairs,
     ListPairs,
+    SpreadOwners,
+    KeepFlags32,
+    KeepFlags64,
+    Keep,
+    ScoreKeys32,
+    ScoreKeys64,
+    TakeFirst,
+    FindCells32,
+    FindCells64,
+    CountWithin32,
+    CountWithin64,
+    ListWithin32,
+    ListWithin64,
   };
   struct Block {
     const void *memory;

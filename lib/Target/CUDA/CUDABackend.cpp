@@ -40,7 +40,8 @@ llvm::ArrayRef<KernelHeader> cuda::kernelHeaders() {
     std::vector<KernelHeader> all;
     for (size_t i = 0; i < gnnc_kernels_count; ++i)
       all.push_back({names[i].c_str(), llvm::StringRef(gnnc_kernels_texts[i], gnnc_kernels_sizes[i])});
-    all.push_back({"DeviceData.h", llvm::StringRef(gnnc_device_data_texts[0], gnnc_device_data_sizes[0])});
+    all.push_back({"Cells.h", llvm::StringRef(gnnc_device_data_texts[0], gnnc_device_data_sizes[0])});
+    all.push_back({"DeviceData.h", llvm::StringRef(gnnc_device_data_texts[1], gnnc_device_data_sizes[1])});
     return all;
   }();
   return headers;
@@ -196,10 +197,11 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
   bool tiled =
       module.walk([](Operation *op) { return mpk::isTiled(op) ? WalkResult::interrupt() : WalkResult::advance(); })
           .wasInterrupted();
+  bool hasOpen = llvm::any_of(module.getOps<mpdfg::SpaceOp>(), [](mpdfg::SpaceOp space) { return space.getOpen(); });
   KernelTexts texts(
-      (Twine("// Made by gnnc.\n#include \"JoinedRows.cuh\"\n#include \"Product.cuh\"\n#include \"RowNumbers.cuh\"\n"
-             "#include \"SlicedProduct.cuh\"\n"
-             "#include \"Sweep.cuh\"\n#include \"TensorProduct.cuh\"\n") +
+      (Twine("// Made by gnnc.\n") + StringRef(hasOpen ? "#define GNNC_OPEN_SPACES\n" : "") +
+       "#include \"JoinedRows.cuh\"\n#include \"Product.cuh\"\n#include \"RowNumbers.cuh\"\n"
+       "#include \"SlicedProduct.cuh\"\n#include \"Sweep.cuh\"\n#include \"TensorProduct.cuh\"\n" +
        StringRef(tiled ? "#include \"TileSweep.cuh\"\n" : "") +
        (options.hasWarpgroups ? "#include \"WarpgroupOuterSum.cuh\"\n#include \"WarpgroupProduct.cuh\"\n" : ""))
           .str());

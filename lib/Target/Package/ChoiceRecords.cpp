@@ -64,7 +64,7 @@ void TableBuilder::choiceRecord(Operation *op, const EmittedKernel &kernel, int6
   SmallVector<int64_t> indexList = {pointers};
   if (selection.getOpen()) {
     // Until the end, which is not known yet.
-    chosenBuffers[pointers] = temporary("pointers", space(selection.getBaseAttr()), 1, 32, number, number, 1);
+    chosenBuffers[pointers] = temporary("pointers", space(selection.getBaseAttr()), 1, 32, number, number, 2);
     written.push_back(chosenBuffers[pointers]);
   }
   if (selection.getMaps()) {
@@ -72,7 +72,8 @@ void TableBuilder::choiceRecord(Operation *op, const EmittedKernel &kernel, int6
     auto of = cast<FlatSymbolRefAttr>(selection.getMapsAttr()[1]);
     int64_t ofPointers = indexOf({IndexKind::Pointers, of, {}}), ofMembers = indexOf({IndexKind::Members, of, {}});
     indexList.append({base ? indexOf({IndexKind::Raw, base, {}}) : ofPointers, ofPointers, ofMembers,
-                      base ? indexOf({IndexKind::Members, base, {}}) : ofMembers});
+                      base ? indexOf({IndexKind::Members, base, {}}) : ofMembers,
+                      indexOf({IndexKind::Raw, of, {}})});
   }
   if (mpdfg::isOpen(op, selection.getBaseAttr())) // Whose extent is known by it.
     indexList.push_back(openPointers(space(selection.getBaseAttr())));
@@ -218,6 +219,15 @@ void TableBuilder::chosenRecords(table::FunctionRec &record) {
     for (int64_t map : itemsOf(i))
       needChosenItems(map, record);
   }
+  // How many elements open spaces have is for all steps that come later.
+  SmallVector<int64_t> openBuffers;
+  for (auto [index, buffer] : chosenBuffers)
+    if (const table::IndexRec &made = indices[index];
+        made.kind == IndexKind::Pointers && mapOps[made.map].getKind() == mpdfg::MapKind::Owner)
+      openBuffers.push_back(buffer);
+  llvm::sort(openBuffers);
+  for (int64_t buffer : openBuffers)
+    buffers[buffer].last = std::max<int64_t>(record.numSteps, 1) - 1;
   for (int64_t i = record.firstStep; i < end; ++i) {
     std::vector<table::ChosenRec> &made = chosenBy[i];
     steps[i].chosenAt = append(made);
@@ -228,6 +238,9 @@ void TableBuilder::chosenRecords(table::FunctionRec &record) {
       followed.push_back(chosenBuffers.lookup(index));
     for (int64_t map : itemsOf(i))
       followed.push_back(chosenItems.lookup(map));
+    for (int64_t buffer : openBuffers)
+      if (buffers[buffer].first < i - record.firstStep && !llvm::is_contained(followed, buffer))
+        followed.push_back(buffer);
     for (const table::ChosenRec &each : made) {
       followed.push_back(each.buffer);
       written.push_back(each.buffer);
@@ -260,10 +273,6 @@ void TableBuilder::chosenRecords(table::FunctionRec &record) {
     there.numBuffers = used.size();
   }
   std::vector<table::ChosenRec> all;
-  for (auto [index, buffer] : chosenBuffers)
-    if (const table::IndexRec &made = indices[index]; made.kind == IndexKind::Pointers &&
-                                                      mapOps[made.map].getKind() == mpdfg::MapKind::Owner)
-      buffers[buffer].last = std::max<int64_t>(record.numSteps, 1) - 1;
   for (auto [index, buffer] : chosenBuffers)
     all.push_back({index, indices[index].map, buffer});
   for (auto [map, buffer] : chosenItems)

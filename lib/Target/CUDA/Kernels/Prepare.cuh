@@ -14,6 +14,7 @@
 #ifndef GNNC_KERNELS_PREPARE_CUH
 #define GNNC_KERNELS_PREPARE_CUH
 
+#include "Choose.cuh"
 #include "Nearest.cuh"
 #include "Worklist.cuh"
 
@@ -378,12 +379,19 @@ GNNC_PREPARE gnnc_count_groups(const int *groups, int64 count, int *sizes) {
 }
 /// How many are chosen for each of `base`: of its group, or of all `all`, but itself if others are wanted.
 GNNC_PREPARE gnnc_count_selection(const int *own, const int *others, const int *sizes, int64 base, int64 all,
-                                  int64 most, int64 isForOthers, int *counts) {
+                                  int64 most, int64 isForOthers, int64 ratio, int64 ratioBits, int *counts) {
   GNNC_EACH(i, base) {
     int group = sizes ? gnnc::prepare::at(own, i) : 0;
     int64 there = !sizes ? all : group < 0 ? 0 : sizes[group];
     bool isOne = group >= 0 && isForOthers && (!sizes || gnnc::prepare::at(others, i) == group);
-    counts[i] = int(there - isOne < most ? there - isOne : most);
+    there -= isOne;
+    int64 limit = most;
+    if (ratio) {
+      double factor = __longlong_as_double(ratio);
+      double product = ratioBits == 32 ? double(__fmul_rn(float(factor), float(there))) : __dmul_rn(factor, double(there));
+      limit = int64(ceil(product)) < most ? int64(ceil(product)) : most;
+    }
+    counts[i] = int(there < limit ? there : limit);
   }
 }
 GNNC_PREPARE gnnc_list_selection(const int *counts, const int *places, int64 base, int *owners) {
@@ -431,6 +439,59 @@ GNNC_PREPARE gnnc_list_pairs(const int *own, const int *pointers, const int *pla
 }
 GNNC_PREPARE gnnc_list_each(const int *pointers, int64 owners, Item *items) {
   GNNC_EACH(owner, owners) { items[owner] = {int(owner), pointers[owner], pointers[owner + 1], -1}; }
+}
+/// The owner of each element, from where those of each begin.
+GNNC_PREPARE gnnc_spread_owners(const int *pointers, int64 owners, int *result) {
+  GNNC_EACH(owner, owners) {
+    for (int i = pointers[owner], end = pointers[owner + 1]; i < end; ++i)
+      result[i] = int(owner);
+  }
+}
+GNNC_PREPARE gnnc_keep_flags_32(const float *condition, int64 extent, int64 most, int *flags) {
+  gnnc::choose::keepFlags(condition, extent, most, flags);
+}
+GNNC_PREPARE gnnc_keep_flags_64(const double *condition, int64 extent, int64 most, int *flags) {
+  gnnc::choose::keepFlags(condition, extent, most, flags);
+}
+GNNC_PREPARE gnnc_keep(const int *flags, const int *places, int64 most, int *pointers, int *chosen) {
+  GNNC_EACH(i, most) {
+    pointers[i] = places[i];
+    if (flags[i])
+      chosen[places[i]] = int(i);
+  }
+}
+GNNC_PREPARE gnnc_score_keys_32(const float *scores, const int *order, int64 shift, int64 count, int *keys) {
+  gnnc::choose::scoreKeys(scores, order, shift, count, keys);
+}
+GNNC_PREPARE gnnc_score_keys_64(const double *scores, const int *order, int64 shift, int64 count, int *keys) {
+  gnnc::choose::scoreKeys(scores, order, shift, count, keys);
+}
+/// Of each group's elements, which are in order, the first.
+GNNC_PREPARE gnnc_take_first(const int *order, const int *groups, const int *pointers, const int *owners, int64 count,
+                             int *chosen) {
+  GNNC_EACH(i, count) {
+    int element = order[i], group = gnnc::prepare::at(groups, element), place = int(i) - pointers[group];
+    if (place < owners[group + 1] - owners[group])
+      chosen[owners[group] + place] = element;
+  }
+}
+GNNC_PREPARE gnnc_find_cells_32(const float *points, int64 width, int64 square, int64 count, int *lists) {
+  gnnc::choose::findCells(points, width, square, count, lists);
+}
+GNNC_PREPARE gnnc_find_cells_64(const double *points, int64 width, int64 square, int64 count, int *lists) {
+  gnnc::choose::findCells(points, width, square, count, lists);
+}
+GNNC_PREPARE gnnc_count_within_32(const __grid_constant__ gnnc::device::Within search) {
+  gnnc::choose::countWithin<float>(search);
+}
+GNNC_PREPARE gnnc_count_within_64(const __grid_constant__ gnnc::device::Within search) {
+  gnnc::choose::countWithin<double>(search);
+}
+GNNC_PREPARE gnnc_list_within_32(const __grid_constant__ gnnc::device::Within search) {
+  gnnc::choose::listWithin<float>(search);
+}
+GNNC_PREPARE gnnc_list_within_64(const __grid_constant__ gnnc::device::Within search) {
+  gnnc::choose::listWithin<double>(search);
 }
 extern "C" __global__ void __launch_bounds__(gnnc::device::kNearestThreads)
     gnnc_nearest_32(const __grid_constant__ gnnc::device::Nearest search) {

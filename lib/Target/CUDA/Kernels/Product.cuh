@@ -41,7 +41,7 @@ template <typename Real, typename Lhs = Real, typename Rhs = Real, typename Resu
   Result *result;
   const int *lhsRows, *rhsRows, *members;
   Work work;
-  int64 rows; ///< without groups
+  device::Extent rows; ///< without groups
 };
 
 /// Which batch and which tile of a result of Tiles a block has; where there are too many for one dimension of the grid,

@@ -113,16 +113,16 @@ template <class S> GNNC_DEVICE void multiplyInSlices(const typename S::Args &arg
 
 /// Whether warpgroups do it (Warpgroups.cuh).
 template <class S> GNNC_DEVICE bool isForWarpgroups(const typename S::Args &args) {
-  return kHasWarpgroups && S::kManyRows > 0 && args.rows >= S::kManyRows;
+  return kHasWarpgroups && S::kManyRows > 0 && device::mostOf(args.rows) >= S::kManyRows;
 }
 
 /// The kernels of a product or an outer sum, of which only one has something to do.
 template <class S> GNNC_DEVICE void slicedProduct(const typename S::Args &args) {
-  if (args.rows < S::kFewRows)
+  if (device::mostOf(args.rows) < S::kFewRows)
     multiplyInSlices<S>(args);
 }
 template <class S> GNNC_DEVICE void tallProduct(const typename S::Args &args) {
-  if (args.rows >= S::kFewRows && !isForWarpgroups<S>(args))
+  if (device::mostOf(args.rows) >= S::kFewRows && !isForWarpgroups<S>(args))
     tensorProduct<S>(args);
 }
 template <class S> GNNC_DEVICE void fewOuterSum(const typename S::Args &args) {

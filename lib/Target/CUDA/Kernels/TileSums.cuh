@@ -279,7 +279,7 @@ GNNC_DEVICE void finishSum(const typename B::Args &args, int owner, int members,
 /// Positions of a block.
 template <class B> GNNC_DEVICE int64 positionsOfBlock(const typename B::Args &args, int64 blocks) {
   int64 tiles = (B::numPositions(args) + B::kTileRows - 1) / B::kTileRows;
-  return blocks > 0 ? (tiles + blocks - 1) / blocks * B::kTileRows : 1;
+  return blocks > 0 && tiles > 0 ? (tiles + blocks - 1) / blocks * B::kTileRows : 1;
 }
 
 template <FinishBody B> GNNC_DEVICE void finishTiles(const typename B::Args &args) {

@@ -253,7 +253,7 @@ template <class S> GNNC_DEVICE void warpgroupOuterSum16(const typename S::Args &
 }
 
 template <class S> GNNC_DEVICE void warpgroupOuterSum(const typename S::Args &args) {
-  if (args.rows < S::kManyRows)
+  if (device::mostOf(args.rows) < S::kManyRows)
     return;
   // Rows of an odd length cannot be copied as they are.
   constexpr Operands kLeft = kOperands<typename S::Args::LhsType>, kRight = kOperands<typename S::Args::RhsType>;

@@ -93,7 +93,7 @@ GNNC_DEVICE float placeWeight(float *memory, Weight weight) {
 }
 
 template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &args) {
-  if (args.rows < S::kManyRows)
+  if (device::mostOf(args.rows) < S::kManyRows)
     return;
   using X = typename S::Args::LhsType;
   constexpr Operands kKind = kOperands<X>;

@@ -174,7 +174,7 @@ DeviceStep RowNumbers::print(CodeWriter &text) {
   for (size_t i = 0; i < step.indices.size(); ++i)
     text.line("const int *i" + Twine(i) + ";");
   for (size_t i = 0; i < extents.size(); ++i)
-    text.line("gnnc::int64 n" + Twine(i) + ";");
+    text.line("gnnc::device::Extent n" + Twine(i) + ";");
   text.line("gnnc::Rows work;");
   text.close("};");
   text.open("struct Body");

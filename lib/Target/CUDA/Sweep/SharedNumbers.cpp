@@ -163,7 +163,7 @@ DeviceStep SharedNumbers::print(bool isPart, CodeWriter &text) {
     text.line(Twine(llvm::is_contained(sweep.getResults(), value) ? "" : "const ") + heldType(value) + " *b" +
               Twine(i) + ";");
   for (size_t i = 0; i < extents.size(); ++i)
-    text.line("gnnc::int64 n" + Twine(i) + ";");
+    text.line("gnnc::device::Extent n" + Twine(i) + ";");
   text.line("gnnc::Rows work;");
   text.close("};");
   text.open("struct Body");

@@ -72,7 +72,7 @@ void SweepPrinter::configuration() {
   for (size_t i = 0; i < step.indices.size(); ++i)
     out.line("const int *i" + Twine(i) + ";");
   for (size_t i = 0; i < extents.size(); ++i)
-    out.line("gnnc::int64 n" + Twine(i) + ";");
+    out.line("gnnc::device::Extent n" + Twine(i) + ";");
   out.line(onlyRows() ? "gnnc::Rows work;" : "gnnc::Work work;");
   if (plan.walks > 0)
     out.line("gnnc::Part parts[" + Twine(ways().size() + hasFew()) + "];");

@@ -346,7 +346,7 @@ DeviceStep TileSweepPrinter::run() {
   for (size_t i = 0; i < numbers.indices.size(); ++i)
     out.line("const int *i" + Twine(i) + ";");
   for (size_t i = 0; i < numbers.extents.size(); ++i)
-    out.line("gnnc::int64 n" + Twine(i) + ";");
+    out.line("gnnc::device::Extent n" + Twine(i) + ";");
   out.line("gnnc::Work work;");
   out.close("};");
   out.open("struct Body");
