@@ -1,6 +1,6 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Graphs that a PyTorch module makes of values: neighbours by distance.
+"""Graphs that a PyTorch module makes of values: neighbours by distance, and elements with the best scores.
 
 These functions run eagerly, on any device, and are what :func:`gnnc.compile` and :func:`gnnc.export` understand: the
 edges they give become part of the object, which finds them at each run. Signatures are PyTorch Geometric's, and so are
@@ -16,7 +16,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["knn", "knn_graph"]
+__all__ = ["knn", "knn_graph", "radius", "radius_graph", "topk"]
 
 _MOST_AT_ONCE = 1 << 24  # numbers of differences that the eager search holds at a time
 
@@ -77,6 +77,66 @@ def _(
     return points.new_empty((2, pairs), dtype=torch.long)
 
 
+@torch.library.custom_op("gnnc::within", mutates_args=())
+def _within(
+    points: Tensor,
+    queries: Tensor,
+    radius: float,
+    k: int,
+    point_groups: Tensor | None,
+    query_groups: Tensor | None,
+    others: bool,
+) -> Tensor:
+    device = points.device
+    square = torch.tensor(radius * radius, dtype=points.dtype, device=device)
+    size = max(1, points.size(0) * max(points.size(1), 1))
+    found = [torch.empty((2, 0), dtype=torch.long, device=device)]
+    for part in torch.arange(queries.size(0), device=device).split(max(1, _MOST_AT_ONCE // size)):
+        near = (queries[part][:, None] - points[None]).square().sum(-1) < square
+        if point_groups is not None and query_groups is not None:
+            near &= query_groups[part][:, None] == point_groups[None]
+        if others:
+            near &= part[:, None] != torch.arange(points.size(0), device=device)[None]
+        near &= near.cumsum(1) <= k  # those with the smallest numbers
+        owners, chosen = near.nonzero(as_tuple=True)
+        found.append(torch.stack([chosen, part[owners]]))
+    return torch.cat(found, 1)
+
+
+@_within.register_fake
+def _(
+    points: Tensor,
+    queries: Tensor,
+    radius: float,
+    k: int,
+    point_groups: Tensor | None,
+    query_groups: Tensor | None,
+    others: bool,
+) -> Tensor:
+    return points.new_empty((2, torch.library.get_ctx().new_dynamic_size(min=2)), dtype=torch.long)
+
+
+@torch.library.custom_op("gnnc::top", mutates_args=())
+def _top(scores: Tensor, k: int, ratio: float, groups: Tensor | None) -> Tensor:
+    device = scores.device
+    if groups is None:
+        groups = torch.zeros(scores.size(0), dtype=torch.long, device=device)
+    # Falling scores, of equal ones the smaller number, and what is not a number last; group by group.
+    order = torch.argsort(scores.masked_fill(scores.isnan(), -torch.inf), descending=True, stable=True)
+    order = order[torch.argsort(scores[order].isnan().long(), stable=True)]
+    order = order[torch.argsort(groups[order], stable=True)]
+    sizes = torch.bincount(groups)
+    limits = sizes.clamp(max=k) if ratio == 0 else (ratio * sizes.to(scores.dtype)).ceil().long()
+    of_group = groups[order]
+    places = torch.arange(order.numel(), device=device) - (torch.cumsum(sizes, 0) - sizes)[of_group]
+    return order[places < limits[of_group]]
+
+
+@_top.register_fake
+def _(scores: Tensor, k: int, ratio: float, groups: Tensor | None) -> Tensor:
+    return scores.new_empty((torch.library.get_ctx().new_dynamic_size(min=2),), dtype=torch.long)
+
+
 def _rows(x: Tensor, name: str) -> Tensor:
     if x.dim() == 1:
         x = x.unsqueeze(1)
@@ -93,7 +153,14 @@ def _directions(x: Tensor) -> Tensor:
 
 
 def _pairs(
-    x: Tensor, y: Tensor, k: int, batch_x: Tensor | None, batch_y: Tensor | None, others: bool, cosine: bool
+    x: Tensor,
+    y: Tensor,
+    k: int,
+    batch_x: Tensor | None,
+    batch_y: Tensor | None,
+    others: bool,
+    cosine: bool = False,
+    radius: float | None = None,
 ) -> Tensor:
     is_one = x is y
     if k < 1:
@@ -108,6 +175,10 @@ def _pairs(
         x = _directions(x)
         y = x if is_one else _directions(y)
     fixed = x.detach()  # no gradient passes through the choice
+    if radius is not None:
+        if not radius > 0:
+            raise ValueError(f"r: expected a radius above 0, found {radius}")
+        return _within(fixed, fixed if is_one else y.detach(), float(radius), k, batch_x, batch_y, others)
     return _nearest(fixed, fixed if is_one else y.detach(), k, batch_x, batch_y, others)
 
 
@@ -148,3 +219,60 @@ def knn_graph(
         raise ValueError(f"flow: expected 'source_to_target' or 'target_to_source', found '{flow}'")
     edges = _pairs(x, x, k, batch, batch, others=not loop, cosine=cosine)
     return edges if flow == "source_to_target" else edges.flip(0)
+
+
+def radius(
+    x: Tensor,
+    y: Tensor,
+    r: float,
+    batch_x: Tensor | None = None,
+    batch_y: Tensor | None = None,
+    max_num_neighbors: int = 32,
+    num_workers: int = 1,
+    batch_size: int | None = None,
+) -> Tensor:
+    """For each row of `y` [M, F] those of `x` [N, F] that are nearer than `r`: [2, E], rows of y above those of x.
+
+    They come by rising number, and of more than `max_num_neighbors` those with the smallest numbers are taken.
+    `batch_x` [N] and `batch_y` [M] say where rows belong; only such of one batch are near. `num_workers` and
+    `batch_size` are not needed, and taken for compatibility.
+    """
+    return _pairs(x, y, max_num_neighbors, batch_x, batch_y, others=False, radius=r).flip(0)
+
+
+def radius_graph(
+    x: Tensor,
+    r: float,
+    batch: Tensor | None = None,
+    loop: bool = False,
+    max_num_neighbors: int = 32,
+    flow: str = "source_to_target",
+    num_workers: int = 1,
+    batch_size: int | None = None,
+) -> Tensor:
+    """The edges [2, E] to each row of `x` [N, F] from those that are nearer than `r`, grouped by target.
+
+    Sources come by rising number, and of more than `max_num_neighbors` those with the smallest numbers are taken.
+    `batch` [N] says where rows belong. With `loop`, a row is its own neighbour. `num_workers` and `batch_size` are not
+    needed, and taken for compatibility.
+    """
+    if flow not in ("source_to_target", "target_to_source"):
+        raise ValueError(f"flow: expected 'source_to_target' or 'target_to_source', found '{flow}'")
+    edges = _pairs(x, x, max_num_neighbors, batch, batch, others=not loop, radius=r)
+    return edges if flow == "source_to_target" else edges.flip(0)
+
+
+def topk(x: Tensor, ratio: float | int, batch: Tensor | None = None) -> Tensor:
+    """The numbers [K] of the elements with the largest scores `x` [N] in each batch, the largest first.
+
+    With a whole `ratio` of 1 or more, that many are taken of each batch, and else ceil(ratio * n) of its n elements.
+    Of equal scores the smaller number comes first; what is not a number comes last.
+    """
+    if x.dim() == 2 and x.size(1) == 1:
+        x = x.squeeze(1)
+    if x.dim() != 1 or not x.is_floating_point():
+        raise ValueError(f"x: expected floating-point scores [N], found {x.dtype} {list(x.shape)}")
+    if not ratio > 0:
+        raise ValueError(f"ratio: expected a part above 0, or a number of elements, found {ratio}")
+    is_count = ratio >= 1
+    return _top(x.detach(), int(ratio) if is_count else 0, 0.0 if is_count else float(ratio), batch)

@@ -122,6 +122,11 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
     int end = program.operations[size_t(choice.operands[isChosen ? 0 : 1])].space;
     if (each.from != choice.space)
       return false;
+    if (each.to == end && choice.text == "filter") {
+      program.maps[map].form.kind = MapForm::Kind::Paths;
+      program.maps[map].form.parts = {{MapPart::Kind::Space, end}};
+      return true;
+    }
     if (each.to == end) {
       program.maps[map].form.kind = isChosen ? MapForm::Kind::Chosen : MapForm::Kind::Owner;
       return true;
@@ -140,6 +145,12 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
       (index->arguments[1]->function == "chosen" || index->arguments[1]->function == "owner")) {
     const Operation &choice = program.operations[size_t(*literalOf(index->arguments[1]->arguments[0]))];
     int middle = program.operations[size_t(choice.operands[index->arguments[1]->function == "chosen" ? 0 : 1])].space;
+    // Where the best are the best of, which is known before they are chosen.
+    if (choice.text == "topk" && choice.map >= 0 && program.maps[choice.map].to == each.to &&
+        program.maps[choice.map].index && program.maps[choice.map].index->text == index->arguments[0]->text) {
+      program.maps[map].form.kind = MapForm::Kind::Owner;
+      return true;
+    }
     form.kind = MapForm::Kind::Through;
     form.parts = {{MapPart::Kind::Map, mapOf(index->arguments[1], each.from, middle)},
                   {MapPart::Kind::Map, wholeMap(index->arguments[0], middle, each.to)}};
@@ -165,8 +176,8 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
       form.parts.push_back(partOf(piece, part));
     }
     form.kind = MapForm::Kind::Paths;
-  } else if (toDerived && to.kind == SpaceForm::Kind::Filter && index->function == "put" &&
-             isUndefined(index->arguments[0]) && isIdentity(index->arguments[2])) {
+  } else if (toDerived && (to.kind == SpaceForm::Kind::Filter || to.kind == SpaceForm::Kind::Selection) &&
+             index->function == "put" && isUndefined(index->arguments[0]) && isIdentity(index->arguments[2])) {
     form.kind = MapForm::Kind::Last;
     form.of = each.to;
     form.parts = {{MapPart::Kind::Map, wholeMap(index->arguments[1], each.to, each.from)}};

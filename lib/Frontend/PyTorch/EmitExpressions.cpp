@@ -64,9 +64,17 @@ bool Emitter::isOuter(const Operation &operation) const {
 /// `space near = knn(x, k: 16, along: batch)`.
 std::string Emitter::choiceText(const Scope &scope, int value) const {
   const Operation &choice = program.operations[value];
+  std::string text = "space " + spaceNames.at(choice.space) + " = " + choice.text + "(";
+  auto own = [&] { return use(scope, choice.operands[0], 0); };
+  if (choice.text == "filter")
+    return text + spaceNames.at(program.operations[size_t(choice.operands[0])].space) + ", " + own() + ")";
+  if (choice.text == "topk") {
+    text += own() + (choice.number != 0 ? ", ratio: " + numberText(choice.number) : ", k: " + std::to_string(choice.end));
+    return text + (choice.map >= 0 ? ", along: " + mapName(scope, choice.map) : "") + ")";
+  }
   bool isOfItself = choice.operands[0] == choice.operands[1];
-  std::string text = "space " + spaceNames.at(choice.space) + " = knn(" + use(scope, choice.operands[0], 0) +
-                     ", k: " + std::to_string(choice.end);
+  text += own() + (choice.text == "knn" ? ", k: " : ", r: " + numberText(choice.number) + ", max: ") +
+          std::to_string(choice.end);
   if (!isOfItself)
     text += ", of: " + use(scope, choice.operands[1], 0);
   else if (!choice.begin)
@@ -86,7 +94,7 @@ Text Emitter::expression(const Scope &scope, int value) const {
   case Op::Param:
   case Op::State:
   case Op::Number:
-  case Op::Nearest:
+  case Op::Choice:
     break;
   case Op::Unary:
     if (operation.text == "leaky_relu")

@@ -67,7 +67,7 @@ int Emitter::choiceBehindMap(int map) const {
 
 bool Emitter::hasChoices() const {
   for (size_t i = 0; i < program.operations.size(); ++i)
-    if (live[i] && program.operations[i].op == Op::Nearest)
+    if (live[i] && program.operations[i].op == Op::Choice)
       return true;
   return false;
 }

@@ -334,7 +334,7 @@ void Emitter::write(Scope &scope, const Item &item) {
   const Operation &operation = program.operations[item.value];
   if (item.call < 0 && (isTensor(operation) || operation.op == Op::Input || operation.op == Op::Number))
     return;
-  if (item.call < 0 && operation.op == Op::Nearest) {
+  if (item.call < 0 && operation.op == Op::Choice) {
     scope.body += wrapped("  " + choiceText(scope, item.value));
     if (auto after = declaredAfter.find(item.value); after != declaredAfter.end())
       scope.body += after->second;

@@ -41,11 +41,17 @@ bool Recover::onlyIntegers(const NormalNode &node) const {
     bool onlyOther = node.op.size() > 3 && node.op.compare(node.op.size() - 3, 3, "_as") == 0;
     if (likes.count(node.op) && (!onlyOther || name == "other"))
       continue;
-    if (auto *value = std::get_if<ValueName>(&argument); value && tensors.count(value->name))
+    // Which elements a mask chooses may be computed.
+    bool isPlace = (node.op == "index" && name == "indices") || (node.op == "masked_select" && name == "mask") ||
+                   node.op == "nonzero" || node.op == "nonzero_numpy" || node.op == "argwhere" ||
+                   (node.op == "where" && !has(node, "self"));
+    auto isMask = [&](const std::string &each) { return isPlace && typeOf(each) == ScalarType::Bool; };
+    if (auto *value = std::get_if<ValueName>(&argument);
+        value && tensors.count(value->name) && !isMask(value->name))
       return false;
     if (auto *list = std::get_if<ValueNames>(&argument))
       for (const std::string &each : list->names)
-        if (tensors.count(each))
+        if (tensors.count(each) && !isMask(each))
           return false;
   }
   return true;

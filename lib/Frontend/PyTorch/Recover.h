@@ -234,8 +234,13 @@ private:
   std::map<int, int> maskedScores, maskedWeights;
   Tensor masked(Tensor x, int side);
 
-  //===--- Neighbours from values (RecoverNearest.cpp) -----------------------===//
+  //===--- Neighbours from values (RecoverSelections.cpp) -----------------------===//
   void opNearest(const NormalNode &node);
+  void opTop(const NormalNode &node);
+  int choose(Operation choice, const SymbolicExpr &length, const std::string &name);
+  int onElements(const Tensor &x, const char *what);
+  std::optional<IndexTensor> keptPlaces(const std::string &name, const SymbolicExpr &length);
+  std::map<int, std::pair<SymbolicExpr, int>> keptBy; ///< a mask's value: how many it keeps, and the choice
   int groupMap(const IndexTensor &groups, int from, int to);
 
   //===--- Computed places (RecoverChosen.cpp) -----------------------------===//

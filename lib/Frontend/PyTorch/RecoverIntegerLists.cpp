@@ -35,7 +35,8 @@ void Recover::intIndex(const NormalNode &node) {
           throw Refusal{"it is indexed along two axes at once"};
         dim = i;
       }
-    at = indexOf(places.at(dim));
+    std::optional<IndexTensor> kept = keptPlaces(places.at(dim), sizes(node).at(dim));
+    at = kept ? *kept : indexOf(places.at(dim));
   } else {
     at = index(node, node.op == "masked_select" ? "mask" : "index");
     dim = node.op == "masked_select" || node.op == "take" ? 0 : axisNumber(node, "dim", 0, x.dims.size());
@@ -77,6 +78,12 @@ void Recover::intIndex(const NormalNode &node) {
 }
 
 void Recover::intNonzero(const NormalNode &node) {
+  if (std::string mask = nameOf(node, node.op == "where" ? "condition" : "self"); !indices.count(mask))
+    if (std::optional<IndexTensor> kept = keptPlaces(mask, sizes(node).at(0))) {
+      if (sizes(node).size() == 2)
+        kept->dims.push_back({});
+      return define(node, *kept);
+    }
   const IndexTensor &x = index(node, node.op == "where" ? "condition" : "self");
   if (x.dims.size() != 1 || x.dims[0].kind != Kind::Long)
     throw Refusal{"nonzero of a tensor with several axes"};

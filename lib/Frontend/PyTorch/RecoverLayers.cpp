@@ -160,6 +160,8 @@ void Recover::opIndex(const NormalNode &node) {
   size_t dim = dims[0];
   if (!byMask && gatherChosen(node, x, dim, places[dim]))
     return;
+  if (std::optional<IndexTensor> kept = keptPlaces(places[dim], sizes(node).at(dim)))
+    return define(node, gather(x, dim, *kept));
   IndexTensor at = withoutCopies(indexOf(places[dim]));
   bool isTruth = !at.components.empty() && at.components[0]->isTruth;
   if (!isTruth)

@@ -90,15 +90,17 @@ std::string Recover::sourceOf(const SymbolicExpr &extent) const {
 
 /// A number that the graph gives: an input without a gradient.
 int Recover::count(const SymbolicExpr &extent) {
-  // How many pairs are chosen the program finds out: as many as their owners have.
+  // How many elements are chosen the program finds out: as many as their owners have, or as they are chosen from.
   for (auto &[symbol, factor] : extent.getFactors()) {
     auto space = spaceNumbers.find(SymbolicExpr::of(symbol).str());
     int choice = space == spaceNumbers.end() ? -1 : program.spaces[size_t(space->second)].choice;
     if (choice < 0)
       continue;
     SymbolicExpr pairs = SymbolicExpr::of(symbol);
-    int owners = mapOf(call("owner", {constant(choice)}, pairs), space->second,
-                       program.operations[size_t(program.operations[size_t(choice)].operands[1])].space);
+    const Operation &choosing = program.operations[size_t(choice)];
+    bool hasOwners = choosing.operands.size() == 2;
+    int owners = mapOf(call(hasOwners ? "owner" : "chosen", {constant(choice)}, pairs), space->second,
+                       program.operations[size_t(choosing.operands.back())].space);
     int number = program.reduce("sum", program.reduce("sum", program.number(1), owners), -1);
     if (factor != 1)
       number = program.binary("*", number, program.number(double(factor)));

@@ -125,6 +125,8 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
         {"cdist", &R::opPairDistances},
         {"_cdist_forward", &R::opPairDistances},
         {"torch.ops.gnnc.nearest.default", &R::opNearest},
+        {"torch.ops.gnnc.within.default", &R::opNearest},
+        {"torch.ops.gnnc.top.default", &R::opTop},
     };
     auto add = [&](Handler handler, std::initializer_list<const char *> names) {
       for (const char *name : names)

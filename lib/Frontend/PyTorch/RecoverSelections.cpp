@@ -1,12 +1,13 @@
-//===- RecoverNearest.cpp - Edges that the model makes itself -------------===//
+//===- RecoverSelections.cpp - Elements that the model chooses ------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// `gnnc::nearest` gives a list of pairs like any other, but for where it comes from: its two rows are no lists of the
-// graph but the maps of a space that the program chooses. As index expressions they are called `chosen` and `owner`.
+// `gnnc::nearest` and `gnnc::within` give a list of pairs like any other, but for where it comes from: its two rows are
+// no lists of the graph but the maps of a space that the program chooses. As index expressions they are called `chosen`
+// and `owner`. `gnnc::top` and the places where a computed mask is true are one list, `chosen`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,10 @@ int Recover::groupMap(const IndexTensor &groups, int from, int to) {
 
 void Recover::opNearest(const NormalNode &node) {
   Operation choice;
-  choice.op = Op::Nearest;
+  choice.op = Op::Choice;
+  choice.text = has(node, "radius") ? "radius" : "knn";
+  if (has(node, "radius"))
+    choice.number = number(node, "radius").value_or(0);
   std::vector<int> spaces;
   choice.begin = flag(node, "others", false);
   bool isOfItself = nameOf(node, "points") == nameOf(node, "queries");
@@ -68,12 +72,65 @@ void Recover::opNearest(const NormalNode &node) {
   if (choice.end < 1)
     throw Refusal{"expected one neighbour or more to choose, found k = " + std::to_string(choice.end)};
   SymbolicExpr length = sizes(node).at(1);
-  choice.space = spaceOf(length, "near");
-  if (program.spaces[size_t(choice.space)].choice >= 0 || length.getFactors().empty())
-    throw Refusal{"its number of pairs, " + length.str() + ", is that of another list"};
-  int space = choice.space, number = program.add(choice);
-  program.spaces[size_t(space)].choice = number;
-  Index own = constant(number);
+  Index own = constant(choose(choice, length, "near"));
   define(node, IndexTensor{{{IndexDim::Kind::Small, 2}, {IndexDim::Kind::Long, length}},
                            {call("chosen", {own}, length), call("owner", {own}, length)}});
+}
+
+/// A choice, with the space of what is chosen, of which there are so many.
+int Recover::choose(Operation choice, const SymbolicExpr &length, const std::string &name) {
+  int space = choice.space = spaceOf(length, name);
+  if (program.spaces[size_t(space)].choice >= 0 || length.getFactors().empty())
+    throw Refusal{"its number of elements, " + length.str() + ", is that of another list"};
+  int number = program.add(choice);
+  program.spaces[size_t(space)].choice = number;
+  return number;
+}
+
+/// One number for each element of a space.
+int Recover::onElements(const Tensor &x, const char *what) {
+  if (x.dims.size() != 1 || x.dims[0].kind != Dim::Kind::Space || !resides(x, x.dims[0]))
+    throw Refusal{std::string("expected ") + what + " for each element of the graph, found " + shapeText(x.dims)};
+  return x.value;
+}
+
+void Recover::opTop(const NormalNode &node) {
+  Operation choice;
+  choice.op = Op::Choice;
+  choice.text = "topk";
+  Tensor scores = tensor(node, "scores");
+  choice.operands = {onElements(scores, "a score")};
+  choice.number = number(node, "ratio").value_or(0);
+  choice.end = integer(node, "k", 0);
+  if (has(node, "groups")) {
+    Index list = withoutCopies(index(node, "groups")).components.at(0);
+    Index all = call("cat", {list, call("full", {constant(1), constant(-1)}, 1)}, list->length + SymbolicExpr(1));
+    Index count = callScalar("add", {callScalar("max", {all}), constant(1)});
+    SymbolicExpr size = SymbolicExpr::of("groups of " + all->text);
+    learnSymbol(size, count->text);
+    choice.map = groupMap(index(node, "groups"), scores.dims[0].id, spaceOf(size, "group"));
+  }
+  SymbolicExpr length = sizes(node).at(0);
+  Index own = constant(choose(choice, length, "best"));
+  define(node, IndexTensor{{{IndexDim::Kind::Long, length}}, {call("chosen", {own}, length)}});
+}
+
+/// The places where a computed mask is true; none where the name is a list's.
+std::optional<IndexTensor> Recover::keptPlaces(const std::string &name, const SymbolicExpr &length) {
+  auto mask = tensors.find(name);
+  if (mask == tensors.end() || typeOf(name) != ScalarType::Bool)
+    return std::nullopt;
+  int condition = onElements(mask->second, "a mask's element");
+  auto [known, isNew] = keptBy.try_emplace(condition, std::pair(length, -1));
+  auto &[size, number] = known->second;
+  if (!isNew)
+    equalSizes.unite(length, size);
+  if (isNew) {
+    Operation choice;
+    choice.op = Op::Choice;
+    choice.text = "filter";
+    choice.operands = {condition};
+    number = choose(choice, length, "kept");
+  }
+  return IndexTensor{{{IndexDim::Kind::Long, size}}, {call("chosen", {constant(number)}, size)}};
 }
