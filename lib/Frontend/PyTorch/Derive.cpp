@@ -181,6 +181,14 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
     form.kind = MapForm::Kind::Last;
     form.of = each.to;
     form.parts = {{MapPart::Kind::Map, wholeMap(index->arguments[1], each.to, each.from)}};
+  } else if (toDerived && to.kind == SpaceForm::Kind::Selection && index->function == "take" &&
+             index->arguments[0]->function == "put") {
+    // Their places among what is chosen, of elements that lead to what it is chosen from.
+    const Operation &choice = program.operations[size_t(program.spaces[each.to].choice)];
+    int middle = program.operations[size_t(choice.operands[0])].space;
+    form.kind = MapForm::Kind::Through;
+    form.parts = {{MapPart::Kind::Map, wholeMap(index->arguments[1], each.from, middle)},
+                  {MapPart::Kind::Map, wholeMap(index->arguments[0], middle, each.to)}};
   } else if (fromDerived || toDerived) {
     return false;
   }

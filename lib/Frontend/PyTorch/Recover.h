@@ -239,6 +239,10 @@ private:
   void opTop(const NormalNode &node);
   int choose(Operation choice, const SymbolicExpr &length, const std::string &name);
   int onElements(const Tensor &x, const char *what);
+  IndexTensor keptWhere(int condition, const SymbolicExpr &length);
+  int choiceOf(const Index &list) const;
+  Index groupsOfBest(const Index &list) const;
+  std::optional<int> truthOfChosen(const Index &mask);
   std::optional<IndexTensor> keptPlaces(const std::string &name, const SymbolicExpr &length);
   std::map<int, std::pair<SymbolicExpr, int>> keptBy; ///< a mask's value: how many it keeps, and the choice
   int groupMap(const IndexTensor &groups, int from, int to);

@@ -120,6 +120,11 @@ void Recover::intPut(const NormalNode &node) {
       throw Refusal{"it writes several integers by a mask"};
     return define(node, {{base.dims}, {call("where", {list, value, base.components[0]}, length, isTruth)}});
   }
+  // All places in order: nothing of what was there is left.
+  bool isEverywhere = list->function == "arange" && literalOf(list->arguments[0]) == 0 &&
+                      literalOf(list->arguments[2]) == 1 && list->length == length && value->isList;
+  if (isEverywhere)
+    return define(node, {{base.dims}, {value}});
   define(node, {{base.dims}, {call("put", {base.components[0], list, value}, length, isTruth)}});
 }
 

@@ -112,11 +112,15 @@ Index Recover::call(const std::string &function, std::vector<Index> arguments, S
 }
 
 Index Recover::callScalar(const std::string &function, std::vector<Index> arguments, bool isTruth) {
+  if (function == "max" && arguments.size() == 1)
+    arguments[0] = groupsOfBest(arguments[0]);
   return makeCall(function, std::move(arguments), false, 0, isTruth);
 }
 
 /// The places where a mask is true. Their number is that of any other list of the same places.
 Index Recover::nonzero(const Index &mask, const SymbolicExpr &length) {
+  if (std::optional<int> chosen = truthOfChosen(mask))
+    return keptWhere(*chosen, length).components[0];
   // Where none is chosen for itself, no pair is a loop.
   auto choiceOf = [&](const Index &end) {
     bool isEnd = end->function == "chosen" || end->function == "owner";

@@ -103,7 +103,7 @@ void Recover::opTop(const NormalNode &node) {
   choice.number = number(node, "ratio").value_or(0);
   choice.end = integer(node, "k", 0);
   if (has(node, "groups")) {
-    Index list = withoutCopies(index(node, "groups")).components.at(0);
+    Index list = groupsOfBest(withoutCopies(index(node, "groups")).components.at(0));
     Index all = call("cat", {list, call("full", {constant(1), constant(-1)}, 1)}, list->length + SymbolicExpr(1));
     Index count = callScalar("add", {callScalar("max", {all}), constant(1)});
     SymbolicExpr size = SymbolicExpr::of("groups of " + all->text);
@@ -120,7 +120,10 @@ std::optional<IndexTensor> Recover::keptPlaces(const std::string &name, const Sy
   auto mask = tensors.find(name);
   if (mask == tensors.end() || typeOf(name) != ScalarType::Bool)
     return std::nullopt;
-  int condition = onElements(mask->second, "a mask's element");
+  return keptWhere(onElements(mask->second, "a mask's element"), length);
+}
+
+IndexTensor Recover::keptWhere(int condition, const SymbolicExpr &length) {
   auto [known, isNew] = keptBy.try_emplace(condition, std::pair(length, -1));
   auto &[size, number] = known->second;
   if (!isNew)
@@ -133,4 +136,51 @@ std::optional<IndexTensor> Recover::keptPlaces(const std::string &name, const Sy
     number = choose(choice, length, "kept");
   }
   return IndexTensor{{{IndexDim::Kind::Long, size}}, {call("chosen", {constant(number)}, size)}};
+}
+
+/// The choice of which a list has the elements; -1: none.
+int Recover::choiceOf(const Index &list) const {
+  if (list->function != "chosen" || program.operations[size_t(*literalOf(list->arguments[0]))].operands.size() != 1)
+    return -1;
+  return int(*literalOf(list->arguments[0]));
+}
+
+/// Where the best of all groups belong are the same groups, as each has a best one.
+Index Recover::groupsOfBest(const Index &list) const {
+  int choice = list->function == "take" ? choiceOf(list->arguments[1]) : -1;
+  if (choice < 0 || program.operations[size_t(choice)].text != "topk" || program.operations[size_t(choice)].map < 0)
+    return list;
+  const RecoveredMap &map = program.maps[size_t(program.operations[size_t(choice)].map)];
+  return map.index && map.index->text == list->arguments[0]->text ? groupsOfBest(list->arguments[0]) : list;
+}
+
+/// A mask of whether elements are among those that are chosen, as numbers: `place >= 0`, where `place` has -1 for those
+/// that are not, and what is made of such masks.
+std::optional<int> Recover::truthOfChosen(const Index &mask) {
+  const std::string &function = mask->function;
+  auto both = [&](auto combine) -> std::optional<int> {
+    std::optional<int> left = truthOfChosen(mask->arguments[0]);
+    std::optional<int> right = left ? truthOfChosen(mask->arguments[1]) : std::nullopt;
+    return right ? std::optional(combine(*left, *right)) : std::nullopt;
+  };
+  if (function == "both")
+    return both([&](int a, int b) { return program.binary("*", a, b); });
+  if (function == "either")
+    return both([&](int a, int b) { return program.binary("maximum", a, b); });
+  bool isPlaced = (function == "ge" && literalOf(mask->arguments[1]) == 0) ||
+                  ((function == "gt" || function == "ne") && literalOf(mask->arguments[1]) == -1);
+  if (!isPlaced)
+    return std::nullopt;
+  Index place = mask->arguments[0], through;
+  if (place->function == "take") {
+    through = place->arguments[1];
+    place = place->arguments[0];
+  }
+  int choice = place->function == "put" ? choiceOf(place->arguments[1]) : -1;
+  if (choice < 0 || place->arguments[0]->function != "full" || literalOf(place->arguments[0]->arguments[1]) != -1)
+    return std::nullopt;
+  const Operation &chosen = program.operations[size_t(choice)];
+  int base = program.operations[size_t(chosen.operands[0])].space;
+  int inside = program.reduce("sum", program.number(1), mapOf(place->arguments[1], chosen.space, base));
+  return through ? program.move(inside, mapOf(through, spaceOf(through->length), base)) : inside;
 }

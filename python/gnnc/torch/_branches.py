@@ -205,6 +205,7 @@ def branches_of(program: ExportedProgram, sides: Sides, name: str) -> Branches |
     if not sides.taken:
         return None
     graph = program.graph
+    _ask_all_of_groups(graph)
     wanted = _origins(graph)
     specs = [spec for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
     placeholders = {node.name: node for node in graph.nodes if node.op == "placeholder"}
@@ -232,6 +233,37 @@ def branches_of(program: ExportedProgram, sides: Sides, name: str) -> Branches |
         [(expression, side) for expression, side, _ in sides.taken.values()],
         [i for i, node in enumerate(leaves) if node is not None and (node in needed or not _is_float(node))],
     )
+
+
+def _ask_all_of_groups(graph: fx.Graph) -> None:
+    """The largest number of a group is that of all elements, whatever elements are the best of theirs: each group has
+    a best one. So how many groups there are follows from the integers of the graph."""
+    aten = torch.ops.aten
+    for node in graph.nodes:
+        if node.target in (aten.max.default, aten.amax.default) and isinstance(node.args[0], fx.Node):
+            groups = _groups_of_all(node.args[0])
+            if groups is not node.args[0]:
+                node.update_arg(0, groups)
+
+
+def _groups_of_all(node: fx.Node) -> fx.Node:
+    """The groups that these are, of the best elements of each."""
+    aten = torch.ops.aten
+    if node.target in (aten.scatter.src, aten.scatter_.src):  # into all places, in order
+        first, dim, places, source = node.args
+        is_all = isinstance(places, fx.Node) and places.target is aten.arange.default and dim == 0
+        if is_all and isinstance(source, fx.Node) and _length(places) == _length(first) is not None:
+            return _groups_of_all(source)
+    if node.target is aten.index.Tensor and isinstance(node.args[0], fx.Node) and len(node.args[1]) == 1:
+        groups, best = node.args[0], node.args[1][0]
+        if isinstance(best, fx.Node) and best.target is torch.ops.gnnc.top.default and best.args[3] is groups:
+            return _groups_of_all(groups)
+    return node
+
+
+def _length(node: Any) -> Any:
+    value = node.meta.get("val") if isinstance(node, fx.Node) else None
+    return str(value.shape[0]) if isinstance(value, Tensor) and value.dim() == 1 else None
 
 
 def _origins(graph: fx.Graph) -> dict[Any, tuple[fx.Node, Any]]:

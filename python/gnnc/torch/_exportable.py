@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.nn import functional as F
+
+from .. import ops
 
 _take_along_dim = torch.take_along_dim
 
@@ -150,12 +153,40 @@ _FORMS_IN_TRACES: _Forms = ((F, "batch_norm", F.batch_norm, _form_in_traces(F.ba
 _exports = {False: 0, True: 0}  # with Dynamo or without it
 
 
+def _best(form: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTorch Geometric's choice of the elements with the best scores, which sorts them, as gnnc.ops has it."""
+
+    def choose(x: Tensor, ratio: Any, batch: Tensor, min_score: float | None = None, tol: float = 1e-7) -> Any:
+        if min_score is not None or ratio is None:
+            return form(x, ratio, batch, min_score, tol)
+        return ops.topk(x.view(-1), ratio, batch)
+
+    return choose
+
+
+#: Of functions in other packages, which there may not be: module, name, and what makes our form of theirs.
+_OF_PACKAGES = (("torch_geometric.nn.pool.select.topk", "topk", _best),)
+_found: dict[bool, list[tuple[Any, str, Callable[..., Any], Callable[..., Any]]]] = {False: [], True: []}
+
+
+def _of_packages(strict: bool) -> _Forms:
+    found = _found[strict]
+    known = {owner.__name__ for owner, *_ in found}
+    for module, name, make in _OF_PACKAGES:
+        owner = sys.modules.get(module)
+        if owner is not None and module not in known and hasattr(owner, name):
+            original = getattr(owner, name)
+            original = getattr(original, "__wrapped__", original)  # where the other kind is in its place
+            found.append((owner, name, original, (_form_in_traces if strict else _form)(original, make(original))))
+    return found
+
+
 @contextlib.contextmanager
 def exportable_forms(strict: bool = False) -> Iterator[None]:
     """These in the place of PyTorch's, for this thread. `strict`: where Dynamo traces."""
     before = getattr(_exporting, "active", False)
-    forms = _FORMS_IN_TRACES if strict else _FORMS
     with _lock:
+        forms = (*(_FORMS_IN_TRACES if strict else _FORMS), *_of_packages(strict))
         _exports[strict] += 1
         for owner, name, _, form in forms:
             setattr(owner, name, form)
