@@ -204,8 +204,18 @@ void choose(gnnc_context &context, const Call &call, const StepRec &record, cons
     break;
   }
   case StepKind::Within: {
-    WithinSearch search{from, buffers[1], buffers[2], static_cast<int32_t *>(buffers[3]), deciding.rowElements,
-                        selection.most, record.number, isDouble};
+    const int32_t *belongs = selection.numMaps ? indices[5] : nullptr;
+    int64_t groups = selection.numMaps ? extents[model.map(model.list(selection.mapsAt)[1]).to] : 1;
+    WithinSearch search{from,
+                        buffers[1],
+                        buffers[2],
+                        static_cast<int32_t *>(buffers[3]),
+                        belongs,
+                        groups,
+                        deciding.rowElements,
+                        selection.most,
+                        record.number,
+                        isDouble};
     search.cellCount = fillCells(search);
     runInBlocks(context, search, blocks.rows, blocks.blockRows, countWithin);
     addUp(from.owners, blocks.rows);

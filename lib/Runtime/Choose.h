@@ -81,6 +81,8 @@ struct WithinSearch {
   Candidates from;
   const void *points, *queries; ///< as above
   int32_t *cells;               ///< room for three numbers for each point, and three more
+  const int32_t *belongs;       ///< the group of each point; null: all belong together
+  int64_t groups;
   int64_t width, most;
   int64_t square; ///< of the radius: the bits of a double
   bool isDouble;

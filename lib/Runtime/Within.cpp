@@ -5,10 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Many points of up to three numbers are listed by cells a little wider than the radius, so that what is nearer is in a
-// cell beside a point's own. A list has the cells of one hash; whether a point is of the cell that is looked at is
-// asked again. Other points are all tried. Distances are those of Nearest.cpp, and so is their rounding: a cell is
-// wider than the radius by more than that.
+// Many points of up to three numbers are listed by cells (Cells.h), and those in the lists around are tried; of few
+// points in a group, or of points with more numbers, all are. Distances are those of Nearest.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +18,7 @@ namespace gnnc::runtime {
 
 namespace {
 
-/// Of fewer points a group each other is tried.
+/// Of no more points in a group, on average, each other is tried.
 constexpr int64_t kFewPoints = 64;
 
 template <typename T> class Within {
@@ -36,7 +34,8 @@ public:
     int32_t *starts = search.cells, *points = starts + from.count + 1, *lists = points + from.count;
     memset(starts, 0, (from.count + 1) * sizeof(int32_t));
     for (int64_t i = 0; i < from.count; ++i) {
-      lists[i] = static_cast<int32_t>(cells::listOf(cellOf(point(i)), from.count));
+      int64_t group = search.belongs ? search.belongs[i] : 0;
+      lists[i] = static_cast<int32_t>(cells::listOf(cellOf(point(i)), group, from.count));
       ++starts[lists[i] + 1];
     }
     for (int64_t list = 0; list < from.count; ++list)
@@ -46,11 +45,6 @@ public:
       points[starts[lists[i]]++] = static_cast<int32_t>(i);
     memmove(starts + 1, starts, from.count * sizeof(int32_t));
     starts[0] = 0;
-    // Where each point belongs, by its number.
-    if (from.pointers)
-      for (int64_t group = 0, position = 0; position < from.count; ++group)
-        for (; position < from.pointers[group + 1]; ++position)
-          lists[from.member(position)] = static_cast<int32_t>(group);
     return from.count;
   }
 
@@ -68,15 +62,13 @@ public:
         tryPoint(from.member(i));
       return;
     }
-    const int32_t *starts = search.cells, *points = starts + from.count + 1, *groups = points + from.count;
-    cells::Cell own = cellOf(query);
-    for (int64_t turn = 0; turn < cells::numBeside(search.width); ++turn) {
-      cells::Cell cell = cells::beside(own, search.width, turn);
-      int64_t list = cells::listOf(cell, search.cellCount);
-      for (int32_t i = starts[list]; i < starts[list + 1]; ++i)
-        if ((!from.pointers || groups[points[i]] == from.groupOf(owner)) && cellOf(point(points[i])) == cell)
+    const int32_t *starts = search.cells, *points = starts + from.count + 1;
+    int64_t group = search.belongs ? from.groupOf(owner) : 0;
+    cells::eachRange(cellOf(query), search.width, group, search.cellCount, [&](int64_t begin, int64_t end) {
+      for (int32_t i = starts[begin]; i < starts[end]; ++i)
+        if (!search.belongs || search.belongs[points[i]] == group)
           tryPoint(points[i]);
-    }
+    });
   }
 
   /// The smallest numbers of those that are nearer, in order.
@@ -132,7 +124,7 @@ template <typename T> void listRows(const WithinSearch &search, int64_t begin, i
 } // namespace
 
 int64_t fillCells(const WithinSearch &search) {
-  if (search.width > 3 || search.from.count < kFewPoints)
+  if (search.width > 3 || search.from.count <= kFewPoints * search.groups)
     return 0;
   return search.isDouble ? Within<double>(search).fill() : Within<float>(search).fill();
 }

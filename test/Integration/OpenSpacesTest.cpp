@@ -34,6 +34,18 @@ TEST(OpenSpaces, WithThemselvesAndOverAll) {
              " output y = max(x.near.src, along: near.dst) }");
 }
 
+/// Points of large groups are listed by cells.
+TEST(OpenSpaces, WithinLargeGroups) {
+  for (const char *width : {"1", "2", "3"})
+    for (bool equalPoints : {false, true})
+      compareAll("model M { input pos: node[d = " + std::string(width) +
+                     "], weight: node[]\n space near = radius(pos, r: 0.15, max: 12, along: batch)\n"
+                     " let w = weight.near.src * sum(weight.near.src, along: near.dst).near.dst\n"
+                     " output y = sum(w * (pos.near.src - pos.near.dst), along: near.dst)\n"
+                     " output n = degree(near.dst)\n output times = degree(near.src) }",
+                 /*gradient=*/false, equalPoints, /*most=*/700);
+}
+
 TEST(OpenSpaces, BetweenTwoSpaces) {
   compareAll("model M { input pos: node[d = 3], q: query[e = 3], x: node[c = 4]\n"
              " space near = radius(pos, r: 0.7, max: 3, of: q, along: batch | qbatch)\n"

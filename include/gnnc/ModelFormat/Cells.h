@@ -6,7 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // How a search for what is nearer than a radius finds it on any processor: cells are a little wider than the radius, so
-// that it is in the 3^width cells around a point's own. Included by the runtime and by kernels, as DeviceData.h is.
+// that it is in the 3^width cells around a point's own. Points are listed by a hash of their cells in which neighbours
+// along the first coordinate stand side by side: three cells are one range of lists. Cells may share a list, so what is
+// found there is asked for its distance (and its group), and no list is looked at twice. Included by the runtime and by
+// kernels, as DeviceData.h is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +26,6 @@ namespace gnnc::cells {
 
 struct Cell {
   long long at[3];
-  GNNC_CELLS bool operator==(const Cell &other) const {
-    return at[0] == other.at[0] && at[1] == other.at[1] && at[2] == other.at[2];
-  }
 };
 
 /// The root, to within what makes cells too wide by a little.
@@ -57,22 +57,48 @@ template <typename Real> GNNC_CELLS Cell cellOf(const Real *point, long long wid
   return cell;
 }
 
-/// The cells around one, and itself, by number.
-GNNC_CELLS long long numBeside(long long width) { return width == 1 ? 3 : width == 2 ? 9 : 27; }
-GNNC_CELLS Cell beside(const Cell &cell, long long width, long long turn) {
-  Cell result = cell;
-  for (long long k = 0; k < width; ++k, turn /= 3)
-    result.at[k] += turn % 3 - 1;
-  return result;
-}
-
-/// The list that has a cell's points, one of `count`.
-GNNC_CELLS long long listOf(const Cell &cell, long long count) {
-  unsigned long long hash = (unsigned long long)cell.at[0] * 0x9e3779b97f4a7c15ull;
+/// The list, one of `count`, that has the points of a cell and a group.
+GNNC_CELLS long long listOf(const Cell &cell, long long group, long long count) {
+  unsigned long long hash = (unsigned long long)group * 0x9e3779b97f4a7c15ull;
   hash = (hash ^ hash >> 29) + (unsigned long long)cell.at[1] * 0xbf58476d1ce4e5b9ull;
   hash = (hash ^ hash >> 32) + (unsigned long long)cell.at[2] * 0x94d049bb133111ebull;
   hash = (hash ^ hash >> 29) * 0x9e3779b97f4a7c15ull;
-  return (long long)((hash >> 33) % (unsigned long long)count);
+  long long along = cell.at[0] % count;
+  return (long long)((hash >> 33) % (unsigned long long)count + (unsigned long long)(along < 0 ? along + count : along)) %
+         count;
+}
+
+/// Gives `take` ranges of lists that have, among others, the points of the cells around one; each list once. There are
+/// three lists or more.
+template <typename Take>
+GNNC_CELLS void eachRange(const Cell &cell, long long width, long long group, long long count, Take take) {
+  const int rows = width == 1 ? 1 : width == 2 ? 3 : 9;
+  long long firsts[9];
+  for (int row = 0; row < rows; ++row) {
+    Cell beside = {{cell.at[0] - 1, cell.at[1], cell.at[2]}};
+    beside.at[1] += width > 1 ? row % 3 - 1 : 0;
+    beside.at[2] += width > 2 ? row / 3 - 1 : 0;
+    const long long first = firsts[row] = listOf(beside, group, count);
+    bool isPlain = first + 3 <= count;
+    for (int before = 0; before < row; ++before) {
+      long long apart = first < firsts[before] ? firsts[before] - first : first - firsts[before];
+      isPlain = isPlain && apart >= 3 && count - apart >= 3;
+    }
+    if (isPlain) {
+      take(first, first + 3);
+      continue;
+    }
+    for (long long k = 0; k < 3; ++k) {
+      const long long list = first + k < count ? first + k : first + k - count;
+      bool isNew = true;
+      for (int before = 0; before < row; ++before) {
+        long long place = list - firsts[before];
+        isNew = isNew && (place < 0 ? place + count : place) >= 3;
+      }
+      if (isNew)
+        take(list, list + 1);
+    }
+  }
 }
 
 } // namespace gnnc::cells

@@ -66,14 +66,15 @@ void GraphBuilder::nearest(device::Nearest search, bool isDouble) {
               sizeof search / sizeof(int64_t), device::kNearestThreads);
 }
 
-void GraphBuilder::within(device::Within search, bool isDouble, int64_t most) {
-  // Of fewer points each other is tried; so are those of more than three numbers.
-  constexpr int64_t kFewPoints = 128, kMostNumbers = 3;
+void GraphBuilder::within(device::Within search, int64_t groups, bool isDouble, int64_t most) {
+  // Of no more points in a group, on average, each other is tried; so are those of more than three numbers.
+  constexpr int64_t kFewPoints = 64, kMostNumbers = 3;
   int64_t queries = search.numQueries, points = search.numPoints;
   int32_t *counts = temporary(queries);
-  if (search.width <= kMostNumbers && points >= kFewPoints) {
+  if (search.width <= kMostNumbers && points > kFewPoints * groups) {
     int32_t *lists = temporary(points);
-    each(isDouble ? FindCells64 : FindCells32, points, search.points, search.width, search.square, points, lists);
+    each(isDouble ? FindCells64 : FindCells32, points, search.points, search.belongs, search.width, search.square,
+         points, lists);
     Grouping grouping;
     group(lists, points, points, /*inOrder=*/false, /*undefined=*/0, nullptr, /*wantsMembers=*/true, nullptr, grouping);
     search.lists = grouping.pointers;
@@ -195,7 +196,8 @@ private:
       search.most = selection.most;
       search.others = selection.others;
       search.square = step.number;
-      return builder.within(search, isDouble, extent(step.space));
+      return builder.within(search, hasMaps ? extent(model.map(model.list(selection.mapsAt)[1]).to) : 1, isDouble,
+                            extent(step.space));
     }
     default:
       break;

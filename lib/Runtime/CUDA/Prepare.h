@@ -122,7 +122,7 @@ public:
   // What a program chooses.
   void nearest(device::Nearest search, bool isDouble);
   /// Points are listed by cells if there are many of them. `most`: how many may be chosen in all.
-  void within(device::Within search, bool isDouble, int64_t most);
+  void within(device::Within search, int64_t groups, bool isDouble, int64_t most);
   /// The elements with the largest scores of each group, as many as `owners` has room for.
   void top(const void *scores, bool isDouble, const int32_t *groups, int64_t numGroups, const int32_t *pointers,
            const int32_t *owners, int64_t count, int32_t *chosen);

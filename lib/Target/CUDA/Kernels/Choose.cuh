@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What is kept, what has the largest scores, and what is nearer than a radius. For the last, a thread tries the points
-// of the lists of cells around a query (Cells.h), or of its whole group: first it counts, then it lists them by rising
+// in the lists of cells around a query (Cells.h), or of its whole group: first it counts, then it lists them by rising
 // number. Queries are taken as the lists have them, so that the threads of a warp try much the same points.
 //
 //===----------------------------------------------------------------------===//
@@ -46,10 +46,10 @@ GNNC_DEVICE void scoreKeys(const T *scores, const int *order, int64 shift, int64
 }
 
 template <typename T>
-GNNC_DEVICE void findCells(const T *points, int64 width, int64 square, int64 count, int *lists) {
+GNNC_DEVICE void findCells(const T *points, const int *belongs, int64 width, int64 square, int64 count, int *lists) {
   const double grid = cells::gridFor(__longlong_as_double(square));
   for (int64 i = int64(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += int64(gridDim.x) * blockDim.x)
-    lists[i] = int(cells::listOf(cells::cellOf(points + i * width, width, grid), count));
+    lists[i] = int(cells::listOf(cells::cellOf(points + i * width, width, grid), belongs ? belongs[i] : 0, count));
 }
 
 GNNC_DEVICE float add(float a, float b) { return __fadd_rn(a, b); }
@@ -83,18 +83,12 @@ template <typename T, typename Take> GNNC_DEVICE void eachWithin(const Within &o
       tryPoint(own.members ? own.members[i] : i);
     return;
   }
-  const double grid = cells::gridFor(wide);
-  const cells::Cell middle = cells::cellOf(from, own.width, grid);
-  for (int64 turn = 0; turn < cells::numBeside(own.width); ++turn) {
-    const cells::Cell cell = cells::beside(middle, own.width, turn);
-    const int64 list = cells::listOf(cell, own.numPoints);
-    for (int i = own.lists[list]; i < own.lists[list + 1]; ++i) {
-      const int number = own.listed[i];
-      if ((!own.groups || own.belongs[number] == group) &&
-          cells::cellOf(points + number * own.width, own.width, grid) == cell)
+  const cells::Cell cell = cells::cellOf(from, own.width, cells::gridFor(wide));
+  cells::eachRange(cell, own.width, group, own.numPoints, [&](int64 begin, int64 end) {
+    for (int i = own.lists[begin], last = own.lists[end]; i < last; ++i)
+      if (const int number = own.listed[i]; !own.groups || own.belongs[number] == group)
         tryPoint(number);
-    }
-  }
+  });
 }
 
 template <typename T> GNNC_DEVICE void countWithin(const Within &own) {
@@ -106,21 +100,29 @@ template <typename T> GNNC_DEVICE void countWithin(const Within &own) {
   }
 }
 
+/// Keeps the smallest numbers in order; `kept` of them, up to `room`.
+GNNC_DEVICE void insert(int *list, int &kept, int room, int number) {
+  if (kept == room && number > list[kept - 1])
+    return;
+  int place = kept < room ? kept++ : kept - 1;
+  for (; place > 0 && list[place - 1] > number; --place)
+    list[place] = list[place - 1];
+  list[place] = number;
+}
+
 template <typename T> GNNC_DEVICE void listWithin(const Within &own) {
+  constexpr int kHeld = 64; // of a thread, which all threads of a warp have side by side
   for (int64 i = int64(blockIdx.x) * blockDim.x + threadIdx.x; i < own.numQueries; i += int64(gridDim.x) * blockDim.x) {
     const int query = own.order ? own.order[i] : int(i);
     int *const chosen = own.chosen + own.owners[query];
     const int room = own.owners[query + 1] - own.owners[query];
-    int kept = 0;
-    if (room > 0)
-      eachWithin<T>(own, query, [&](int number) {
-        if (kept == room && number > chosen[kept - 1])
-          return;
-        int place = kept < room ? kept++ : kept - 1;
-        for (; place > 0 && chosen[place - 1] > number; --place)
-          chosen[place] = chosen[place - 1];
-        chosen[place] = number;
-      });
+    int kept = 0, held[kHeld];
+    if (room > kHeld)
+      eachWithin<T>(own, query, [&](int number) { insert(chosen, kept, room, number); });
+    else if (room > 0)
+      eachWithin<T>(own, query, [&](int number) { insert(held, kept, room, number); });
+    for (int k = 0; room <= kHeld && k < kept; ++k)
+      chosen[k] = held[k];
   }
 }
 

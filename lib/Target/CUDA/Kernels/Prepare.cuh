@@ -475,11 +475,13 @@ GNNC_PREPARE gnnc_take_first(const int *order, const int *groups, const int *poi
       chosen[owners[group] + place] = element;
   }
 }
-GNNC_PREPARE gnnc_find_cells_32(const float *points, int64 width, int64 square, int64 count, int *lists) {
-  gnnc::choose::findCells(points, width, square, count, lists);
+GNNC_PREPARE gnnc_find_cells_32(const float *points, const int *belongs, int64 width, int64 square, int64 count,
+                                int *lists) {
+  gnnc::choose::findCells(points, belongs, width, square, count, lists);
 }
-GNNC_PREPARE gnnc_find_cells_64(const double *points, int64 width, int64 square, int64 count, int *lists) {
-  gnnc::choose::findCells(points, width, square, count, lists);
+GNNC_PREPARE gnnc_find_cells_64(const double *points, const int *belongs, int64 width, int64 square, int64 count,
+                                int *lists) {
+  gnnc::choose::findCells(points, belongs, width, square, count, lists);
 }
 GNNC_PREPARE gnnc_count_within_32(const __grid_constant__ gnnc::device::Within search) {
   gnnc::choose::countWithin<float>(search);
