@@ -83,8 +83,7 @@ static bool leadsThroughChoice(MapOp map) {
     auto name = dyn_cast<FlatSymbolRefAttr>(part);
     return name && leadsThroughChoice(SymbolTable::lookupNearestSymbolFrom<MapOp>(map, name));
   };
-  return map.getKind() == MapKind::Chosen ||
-         (map.getKind() == MapKind::Owner && isOpen(map, map.getFromAttr())) ||
+  return map.getKind() == MapKind::Chosen || (map.getKind() == MapKind::Owner && isOpen(map, map.getFromAttr())) ||
          (map.getParts() && llvm::any_of(map.getPartsAttr(), isChosen));
 }
 

@@ -206,16 +206,9 @@ void choose(gnnc_context &context, const Call &call, const StepRec &record, cons
   case StepKind::Within: {
     const int32_t *belongs = selection.numMaps ? indices[5] : nullptr;
     int64_t groups = selection.numMaps ? extents[model.map(model.list(selection.mapsAt)[1]).to] : 1;
-    WithinSearch search{from,
-                        buffers[1],
-                        buffers[2],
-                        static_cast<int32_t *>(buffers[3]),
-                        belongs,
-                        groups,
-                        deciding.rowElements,
-                        selection.most,
-                        record.number,
-                        isDouble};
+    WithinSearch search{from,          buffers[1], buffers[2],           static_cast<int32_t *>(buffers[3]),
+                        belongs,       groups,     deciding.rowElements, selection.most,
+                        record.number, isDouble};
     search.cellCount = fillCells(search);
     runInBlocks(context, search, blocks.rows, blocks.blockRows, countWithin);
     addUp(from.owners, blocks.rows);
@@ -223,14 +216,8 @@ void choose(gnnc_context &context, const Call &call, const StepRec &record, cons
     break;
   }
   default: {
-    NearestSearch search{from,
-                         buffers[1],
-                         buffers[2],
-                         buffers[4],
-                         buffers[3],
-                         deciding.rowElements,
-                         isDouble,
-                         context.variant->level};
+    NearestSearch search{from,       buffers[1],           buffers[2], buffers[4],
+                         buffers[3], deciding.rowElements, isDouble,   context.variant->level};
     runInBlocks(context, search, from.count, kPointsPerBlock, fillColumns);
     runInBlocks(context, search, blocks.rows, blocks.blockRows, findNearest);
   }

@@ -141,16 +141,16 @@ static gnnc_status runSteps(gnnc_context &context, const Call &call) {
         return status;
       continue;
     }
-    const int64_t *extents = followExtents(call, i, reinterpret_cast<int64_t *>(call.workspace + function.stepExtentsAt));
+    const int64_t *extents =
+        followExtents(call, i, reinterpret_cast<int64_t *>(call.workspace + function.stepExtentsAt));
     if (isChoice(record)) {
       choose(context, call, record, step, buffers, extents);
       continue;
     }
     const int32_t *const *indices =
         followChoices(call, record, step, reinterpret_cast<const int32_t **>(call.workspace + function.stepIndicesAt));
-    Frame frame{
-        buffers,          indices, partials, extents, call.workspace + function.arenaAt + step.blockMemory,
-        record.blockBytes};
+    Frame frame{buffers,          indices, partials, extents, call.workspace + function.arenaAt + step.blockMemory,
+                record.blockBytes};
     // Blocks are those of the most there can be, whatever is chosen: those behind what is there have nothing to do.
     Partition partition = step.partition;
     int64_t ofRows = record.kind == StepKind::Rows ? record.space : record.map >= 0 ? model.map(record.map).to : -1;

@@ -137,7 +137,8 @@ gnnc_status Preparation::fillDefaults() {
   result.stepPartialsAt = result.stepBuffersAt + mostBuffers * static_cast<int64_t>(sizeof(void *));
   result.stepIndicesAt = result.stepPartialsAt + mostMerges * static_cast<int64_t>(sizeof(void *));
   result.stepExtentsAt = result.stepIndicesAt + mostIndices * static_cast<int64_t>(sizeof(void *));
-  int64_t tables = result.stepExtentsAt + (function.numChosen ? header.numSpaces : 0) * static_cast<int64_t>(sizeof(int64_t));
+  int64_t tables =
+      result.stepExtentsAt + (function.numChosen ? header.numSpaces : 0) * static_cast<int64_t>(sizeof(int64_t));
   result.arenaAt = (tables + kAlignment - 1) / kAlignment * kAlignment;
   if (__builtin_add_overflow(result.arenaAt, arena, &result.workspaceBytes))
     return tooLarge();

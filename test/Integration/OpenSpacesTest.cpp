@@ -30,8 +30,9 @@ TEST(OpenSpaces, WithinInOrder) {
 }
 
 TEST(OpenSpaces, WithThemselvesAndOverAll) {
-  compareAll("model M { input pos: node[d = 3], x: node[c = 4]\n space near = radius(pos, r: 0.4, max: 50, self: true)\n"
-             " output y = max(x.near.src, along: near.dst) }");
+  compareAll(
+      "model M { input pos: node[d = 3], x: node[c = 4]\n space near = radius(pos, r: 0.4, max: 50, self: true)\n"
+      " output y = max(x.near.src, along: near.dst) }");
 }
 
 /// Points of large groups are listed by cells.

@@ -327,7 +327,7 @@ static LogicalResult verifyChoice(Operation *op, bool isOpen, SymbolTableCollect
   // What decides: values on what is chosen from, and then values on what it is chosen for.
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     if (failed(verifyOn(op, operand.getType(), i == 0 ? map.getToAttr() : space.getBaseAttr(),
-                        i > 0          ? "queries"
+                        i > 0                       ? "queries"
                         : op->getNumOperands() == 2 ? "points"
                                                     : "operand",
                         symbols)))

@@ -69,8 +69,8 @@ public:
   MaybeId filterSpace(llvm::StringRef name, Id base, Id left, Id right, bool equal, Loc loc);
   MaybeId unionSpace(llvm::StringRef name, llvm::ArrayRef<Id> parts, Loc loc);
   MaybeId distinctSpace(llvm::StringRef name, Id base, llvm::ArrayRef<Id> maps, Loc loc);
-  /// A new one at each call: what is chosen is not known by these arguments. `maps` are none or two, where the first may
-  /// be kNone for the identity. `limits` has `most`, `others`, `ratio` and `open`.
+  /// A new one at each call: what is chosen is not known by these arguments. `maps` are none or two, where the first
+  /// may be kNone for the identity. `limits` has `most`, `others`, `ratio` and `open`.
   MaybeId selectionSpace(llvm::StringRef name, Id base, Id of, llvm::ArrayRef<Id> maps, const Space &limits, Loc loc);
   /// A new one at each call too.
   MaybeId keptSpace(llvm::StringRef name, Id base, Loc loc);

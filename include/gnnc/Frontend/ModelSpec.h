@@ -68,8 +68,8 @@ struct Space {
   std::vector<Id> parts;
   // Selection: `maps` are none, or two, from `base` and from `of`, and only what they send to one element is chosen for
   // one another. With `others`, `base` is `of`, and no element is chosen for itself.
-  // Of n elements that may be chosen no more than ceil(ratio * n) are, the product rounded to the model's precision. How
-  // many an `open` one has is chosen with them: no more than that.
+  // Of n elements that may be chosen no more than ceil(ratio * n) are, the product rounded to the model's precision.
+  // How many an `open` one has is chosen with them: no more than that.
   Id of = kNone;
   int64_t most = 0;
   bool others = false;

@@ -64,7 +64,8 @@ GNNC_CELLS long long listOf(const Cell &cell, long long group, long long count) 
   hash = (hash ^ hash >> 32) + (unsigned long long)cell.at[2] * 0x94d049bb133111ebull;
   hash = (hash ^ hash >> 29) * 0x9e3779b97f4a7c15ull;
   long long along = cell.at[0] % count;
-  return (long long)((hash >> 33) % (unsigned long long)count + (unsigned long long)(along < 0 ? along + count : along)) %
+  return (long long)((hash >> 33) % (unsigned long long)count +
+                     (unsigned long long)(along < 0 ? along + count : along)) %
          count;
 }
 

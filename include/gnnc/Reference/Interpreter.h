@@ -49,8 +49,8 @@ struct NamedTensor {
 /// as root spaces or maps are ignored, because a compiled module keeps only what it uses.
 llvm::Expected<GraphData> materialise(mlir::ModuleOp module, const RootGraph &root);
 
-/// Says what an operation has chosen: where the maps of its selection lead, how many elements an open one has, and where
-/// maps lead that are made of these.
+/// Says what an operation has chosen: where the maps of its selection lead, how many elements an open one has, and
+/// where maps lead that are made of these.
 llvm::Error choose(GraphData &graph, mlir::Operation *choice, const mpdfg::ChosenElements &elements);
 
 /// Evaluates a function on `graph`, which `materialise` made for the same module. Arguments are found by name

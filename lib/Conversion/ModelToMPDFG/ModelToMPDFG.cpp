@@ -132,13 +132,13 @@ void Importer::importMaps() {
     bool part = map.kind == frontend::Map::Kind::Part || map.kind == frontend::Map::Kind::Projection;
     bool parts = map.kind == frontend::Map::Kind::Parts || map.kind == frontend::Map::Kind::Last ||
                  map.kind == frontend::Map::Kind::Compose;
-    bool isKept = map.kind == frontend::Map::Kind::Inclusion &&
-                  model.spaces[map.from].kind == frontend::Space::Kind::Kept;
+    bool isKept =
+        map.kind == frontend::Map::Kind::Inclusion && model.spaces[map.from].kind == frontend::Space::Kind::Kept;
     MapKind kind = map.kind == frontend::Map::Kind::Owner || isKept ? MapKind::Owner
-                   : map.kind == frontend::Map::Kind::Chosen  ? MapKind::Chosen
-                   : map.kind == frontend::Map::Kind::Partner ? MapKind::Partner
-                   : map.kind == frontend::Map::Kind::Only    ? MapKind::Only
-                                                              : MapKind(unsigned(map.kind));
+                   : map.kind == frontend::Map::Kind::Chosen        ? MapKind::Chosen
+                   : map.kind == frontend::Map::Kind::Partner       ? MapKind::Partner
+                   : map.kind == frontend::Map::Kind::Only          ? MapKind::Only
+                                                                    : MapKind(unsigned(map.kind));
     MapOp::create(
         builder, location(map.loc), builder.getStringAttr(map.name), MapKindAttr::get(builder.getContext(), kind),
         spaceRef(map.from), spaceRef(map.to), map.partial ? builder.getUnitAttr() : UnitAttr(),

@@ -173,6 +173,12 @@ std::optional<ModelSpec> ModelBuilder::finish(llvm::StringRef name, bool doubleP
     return std::nullopt;
   if (model.outputs.empty())
     return fail(Loc(), "model '" + name + "' has no output");
+  for (const Output &output : model.outputs)
+    if (Id space = model.values[output.value].residency; space >= 0 && isOpen(space))
+      return fail(model.values[output.value].loc, "output '" + output.name + "' has a row for each element of '" +
+                                                      spaceName(space) +
+                                                      "', and values decide how many there are; add it up, or move it "
+                                                      "to a space of the graph");
   Reach reach(model, needed());
   reach.run();
   if (!checkNames(reach.spaces, reach.maps))

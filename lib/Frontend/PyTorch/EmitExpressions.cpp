@@ -69,7 +69,8 @@ std::string Emitter::choiceText(const Scope &scope, int value) const {
   if (choice.text == "filter")
     return text + spaceNames.at(program.operations[size_t(choice.operands[0])].space) + ", " + own() + ")";
   if (choice.text == "topk") {
-    text += own() + (choice.number != 0 ? ", ratio: " + numberText(choice.number) : ", k: " + std::to_string(choice.end));
+    text +=
+        own() + (choice.number != 0 ? ", ratio: " + numberText(choice.number) : ", k: " + std::to_string(choice.end));
     return text + (choice.map >= 0 ? ", along: " + mapName(scope, choice.map) : "") + ")";
   }
   bool isOfItself = choice.operands[0] == choice.operands[1];

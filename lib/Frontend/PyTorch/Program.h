@@ -95,15 +95,15 @@ enum class Op {
   Split,   ///< used[0] becomes `into`
   Permute, ///< to `axes`
   Detach,
-  OneHot,  ///< of `map`, to a static space; the axis is axes[0]
-  Spread,  ///< used[0] becomes the elements of `space`
-  Choice,  ///< the elements of `space`; `text` says how they are chosen:
-           ///< knn: `end` rows of operands[0] that are nearest to each of operands[1], which belong where `map` and
-           ///< `otherMap` lead (-1: all together); `begin`: none for itself
-           ///< radius: the same for those nearer than `number`, `end` of them at most
-           ///< topk: `end` (or, if `number` is not 0, that part) of those with the largest operands[0], for each element
-           ///< that `map` leads to (-1: of all)
-           ///< filter: those on which operands[0] is not 0
+  OneHot, ///< of `map`, to a static space; the axis is axes[0]
+  Spread, ///< used[0] becomes the elements of `space`
+  Choice, ///< the elements of `space`; `text` says how they are chosen:
+          ///< knn: `end` rows of operands[0] that are nearest to each of operands[1], which belong where `map` and
+          ///< `otherMap` lead (-1: all together); `begin`: none for itself
+          ///< radius: the same for those nearer than `number`, `end` of them at most
+          ///< topk: `end` (or, if `number` is not 0, that part) of those with the largest operands[0], for each element
+          ///< that `map` leads to (-1: of all)
+          ///< filter: those on which operands[0] is not 0
 };
 
 struct Operation {

@@ -46,8 +46,7 @@ bool Recover::onlyIntegers(const NormalNode &node) const {
                    node.op == "nonzero" || node.op == "nonzero_numpy" || node.op == "argwhere" ||
                    (node.op == "where" && !has(node, "self"));
     auto isMask = [&](const std::string &each) { return isPlace && typeOf(each) == ScalarType::Bool; };
-    if (auto *value = std::get_if<ValueName>(&argument);
-        value && tensors.count(value->name) && !isMask(value->name))
+    if (auto *value = std::get_if<ValueName>(&argument); value && tensors.count(value->name) && !isMask(value->name))
       return false;
     if (auto *list = std::get_if<ValueNames>(&argument))
       for (const std::string &each : list->names)

@@ -17,7 +17,8 @@ class Selections : ElaborationPart {
 public:
   Selections(Context &context, Scopes &scopes, Paths &paths, SpacesAndMaps &spacesAndMaps, Types &types,
              Expressions &expressions)
-      : ElaborationPart(context), scopes(scopes), paths(paths), spacesAndMaps(spacesAndMaps), types(types), expressions(expressions) {}
+      : ElaborationPart(context), scopes(scopes), paths(paths), spacesAndMaps(spacesAndMaps), types(types),
+        expressions(expressions) {}
 
   /// Whether values say which elements the space has that is declared.
   bool isOfValues(const ast::SpaceDecl &decl);

@@ -108,8 +108,8 @@ struct SpaceDecl {
   std::vector<Path> paths;
   ExprPtr points; ///< Nearest, Within; Top: scores; Filter: the condition, which two paths may be meant as too
   ExprPtr queries, count, radius, ratio, self; ///< where given
-  std::vector<Name> parts;              ///< Union
-  std::string source;                   ///< Root: what follows `from`
+  std::vector<Name> parts;                     ///< Union
+  std::string source;                          ///< Root: what follows `from`
 };
 
 struct MapDecl {

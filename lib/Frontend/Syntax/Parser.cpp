@@ -270,12 +270,12 @@ bool Parser::parseSelection(SpaceDecl &decl, SpaceDecl::Kind kind) {
     Name name;
     if (!parseName(name, words) || !expect(":"))
       return false;
-    ExprPtr *place = name.text == (isWithin ? "max" : "k")  ? &decl.count
-                     : name.text == "r" && isWithin         ? &decl.radius
-                     : name.text == "ratio" && isTop        ? &decl.ratio
-                     : name.text == "of" && !isTop          ? &decl.queries
-                     : name.text == "self" && !isTop        ? &decl.self
-                                                            : nullptr;
+    ExprPtr *place = name.text == (isWithin ? "max" : "k") ? &decl.count
+                     : name.text == "r" && isWithin        ? &decl.radius
+                     : name.text == "ratio" && isTop       ? &decl.ratio
+                     : name.text == "of" && !isTop         ? &decl.queries
+                     : name.text == "self" && !isTop       ? &decl.self
+                                                           : nullptr;
     if (!place && name.text != "along") {
       diagnostics.error(name.loc, std::string("expected ") + words + ", found '" + name.text + "'");
       return false;

@@ -24,10 +24,9 @@ gnnc_status Topology::deriveSelectionOnDevice(int64_t space) {
   const int64_t *pair = record.numMaps ? model.list(record.mapsAt) : nullptr;
   // What was found out about root maps is needed: wrong targets have become -1, but are to be reported.
   extents[space] = 0;
-  spaces[space].members =
-      builder->selection(pair ? targets(pair[0]).data : nullptr, pair ? targets(pair[1]).data : nullptr,
-                         pair ? extents[model.map(pair[1]).to] : 1, extents[record.base], extents[record.of], record,
-                         extents[space]);
+  spaces[space].members = builder->selection(
+      pair ? targets(pair[0]).data : nullptr, pair ? targets(pair[1]).data : nullptr,
+      pair ? extents[model.map(pair[1]).to] : 1, extents[record.base], extents[record.of], record, extents[space]);
   if (builder->status)
     return builder->status;
   if (extents[space] > kMaxExtent)
@@ -87,7 +86,8 @@ void GraphBuilder::within(device::Within search, int64_t groups, bool isDouble, 
   static_assert(sizeof search % sizeof(int64_t) == 0);
   constexpr int64_t kWords = sizeof search / sizeof(int64_t), kWithinThreads = 128;
   auto *words = reinterpret_cast<int64_t *>(&search);
-  launchWords(isDouble ? CountWithin64 : CountWithin32, divideUp(queries, kWithinThreads), words, kWords, kWithinThreads);
+  launchWords(isDouble ? CountWithin64 : CountWithin32, divideUp(queries, kWithinThreads), words, kWords,
+              kWithinThreads);
   copy(pointers, sumsBefore(counts, queries, pointers ? pointers + queries : nullptr), queries);
   fill(pointers ? pointers + queries + 1 : nullptr, 1, static_cast<uint32_t>(most));
   fill(search.chosen, most, ~uint32_t(0));

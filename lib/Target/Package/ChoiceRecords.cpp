@@ -72,8 +72,7 @@ void TableBuilder::choiceRecord(Operation *op, const EmittedKernel &kernel, int6
     auto of = cast<FlatSymbolRefAttr>(selection.getMapsAttr()[1]);
     int64_t ofPointers = indexOf({IndexKind::Pointers, of, {}}), ofMembers = indexOf({IndexKind::Members, of, {}});
     indexList.append({base ? indexOf({IndexKind::Raw, base, {}}) : ofPointers, ofPointers, ofMembers,
-                      base ? indexOf({IndexKind::Members, base, {}}) : ofMembers,
-                      indexOf({IndexKind::Raw, of, {}})});
+                      base ? indexOf({IndexKind::Members, base, {}}) : ofMembers, indexOf({IndexKind::Raw, of, {}})});
   }
   if (mpdfg::isOpen(op, selection.getBaseAttr())) // Whose extent is known by it.
     indexList.push_back(openPointers(space(selection.getBaseAttr())));

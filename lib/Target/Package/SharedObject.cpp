@@ -192,8 +192,8 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
     }
     define(value, name);
   };
-  definePart(any_of(kernels, [](const EmittedKernel &kernel) { return table::isChoice(kernel.kind); }),
-             "gnnc_choices", "gnnc_device_choices", "gnnc_model_choices");
+  definePart(any_of(kernels, [](const EmittedKernel &kernel) { return table::isChoice(kernel.kind); }), "gnnc_choices",
+             "gnnc_device_choices", "gnnc_model_choices");
   definePart(any_of(module.getOps<mpdfg::SpaceOp>(),
                     [](mpdfg::SpaceOp space) { return space.getKind() == mpdfg::SpaceKind::Pairs; }),
              "gnnc_pairs", "gnnc_device_pairs", "gnnc_model_pairs");

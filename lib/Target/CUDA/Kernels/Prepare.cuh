@@ -388,7 +388,8 @@ GNNC_PREPARE gnnc_count_selection(const int *own, const int *others, const int *
     int64 limit = most;
     if (ratio) {
       double factor = __longlong_as_double(ratio);
-      double product = ratioBits == 32 ? double(__fmul_rn(float(factor), float(there))) : __dmul_rn(factor, double(there));
+      double product =
+          ratioBits == 32 ? double(__fmul_rn(float(factor), float(there))) : __dmul_rn(factor, double(there));
       limit = int64(ceil(product)) < most ? int64(ceil(product)) : most;
     }
     counts[i] = int(there < limit ? there : limit);
