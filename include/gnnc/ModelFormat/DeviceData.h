@@ -30,7 +30,11 @@ struct Extent {
 __device__ __forceinline__ Int64 mostOf(Extent extent) { return extent.most(); }
 #else
 using Extent = Int64;
-constexpr Int64 mostOf(Int64 extent) { return extent; }
+#ifdef __CUDACC__
+__device__ __forceinline__ Int64 mostOf(Extent extent) { return extent; }
+#else
+inline Int64 mostOf(Extent extent) { return extent; }
+#endif
 #endif
 
 //===----------------------------------------------------------------------===//

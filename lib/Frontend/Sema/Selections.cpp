@@ -36,15 +36,15 @@ std::optional<std::vector<Id>> Selections::mapsOf(const ast::SpaceDecl &decl, Id
 
 /// The integer that says how many are chosen for each.
 std::optional<int64_t> Selections::evalCount(const ast::Expr &expr, llvm::StringRef what) {
-  std::optional<Number> most = types.evalNumber(expr, "the number of " + what.str());
+  std::optional<Number> most = types.evalNumber(expr, "the number of " + what.str() + "s");
   if (!most)
     return std::nullopt;
   if (!most->isInt()) {
-    error(expr.loc, "the number of " + what + " must be an integer, found " + most->str());
+    error(expr.loc, "the number of " + what + "s must be an integer, found " + most->str());
     return std::nullopt;
   }
   if (most->integer < 1) {
-    error(expr.loc, "expected one of the " + what + " or more, found " + most->str());
+    error(expr.loc, "expected one " + what + " or more, found " + most->str());
     return std::nullopt;
   }
   return most->integer;
@@ -90,7 +90,7 @@ void Selections::declareCompared(const ast::SpaceDecl &decl) {
   Loc loc = decl.name.loc;
   MaybeId points = evalRows(*decl.points);
   MaybeId queries = decl.queries ? evalRows(*decl.queries) : points;
-  std::optional<int64_t> most = evalCount(*decl.count, "neighbours");
+  std::optional<int64_t> most = evalCount(*decl.count, "neighbour");
   std::optional<Number> self, radius;
   if (decl.self)
     self = types.evalNumber(*decl.self, "'self'");
@@ -131,7 +131,7 @@ void Selections::declareTop(const ast::SpaceDecl &decl) {
   MaybeId scores = evalRows(*decl.points);
   std::optional<int64_t> most = INT32_MAX;
   if (decl.count)
-    most = evalCount(*decl.count, "elements");
+    most = evalCount(*decl.count, "element");
   std::optional<Number> ratio;
   if (decl.ratio)
     ratio = types.evalNumber(*decl.ratio, "the ratio");

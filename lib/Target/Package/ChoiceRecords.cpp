@@ -162,6 +162,8 @@ void TableBuilder::needChosen(int64_t index, const table::FunctionRec &record) {
   case IndexKind::MembersOrNone:
     need(IndexKind::Pointers, refOf(wanted.map));
     break;
+  case IndexKind::Shift: // of pairs, which are known with the graph
+    break;
   case IndexKind::Sorted:
     need(IndexKind::Members, refOf(wanted.map));
     need(IndexKind::Raw, refOf(wanted.other));
