@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Choose.h"
-#include <string.h>
 
 namespace gnnc::runtime {
 
@@ -37,35 +36,6 @@ const int32_t *const *followChoices(const Call &call, const StepRec &record, con
   for (int64_t k = 0; k < record.numIndices; ++k) {
     int64_t index = model.list(record.indicesAt)[k];
     room[k] = model.index(index).isChosen ? static_cast<const int32_t *>(chosenArray(call, index)) : step.indices[k];
-  }
-  return room;
-}
-
-int64_t openPointers(const Call &call, int64_t space) {
-  const Model &model = call.graph.model;
-  const FunctionRec &function = call.record();
-  const auto *list = reinterpret_cast<const ChosenRec *>(model.list(function.chosenAt));
-  for (int64_t k = 0; k < function.numChosen; ++k)
-    if (list[k].index >= 0 && model.index(list[k].index).kind == IndexKind::Pointers)
-      if (const MapRec &map = model.map(list[k].map); map.kind == MapKind::Owner && map.from == space)
-        return list[k].index;
-  return -1;
-}
-
-const int64_t *followExtents(const Call &call, int64_t step, int64_t *room) {
-  const Model &model = call.graph.model;
-  const FunctionRec &function = call.record();
-  const int64_t *extents = call.graph.extents;
-  if (function.numChosen == 0)
-    return extents;
-  memcpy(room, extents, model.header().numSpaces * sizeof *room);
-  const auto *list = reinterpret_cast<const ChosenRec *>(model.list(function.chosenAt));
-  for (int64_t k = 0; k < function.numChosen; ++k) {
-    const MapRec &map = model.map(list[k].map);
-    if (list[k].index < 0 || model.index(list[k].index).kind != IndexKind::Pointers || map.kind != MapKind::Owner ||
-        model.buffer(list[k].buffer).first >= step - function.firstStep)
-      continue;
-    room[map.from] = static_cast<const int32_t *>(call.pointer(list[k].buffer))[extents[map.to]];
   }
   return room;
 }

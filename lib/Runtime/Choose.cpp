@@ -174,6 +174,22 @@ static void keep(const Candidates &from, const void *condition, bool isDouble, i
   from.owners[most] = count;
 }
 
+const int64_t *followExtents(const Call &call, int64_t step, int64_t *room) {
+  const Model &model = call.graph.model;
+  const FunctionRec &function = call.record();
+  const int64_t *extents = call.graph.extents;
+  memcpy(room, extents, model.header().numSpaces * sizeof *room);
+  const auto *list = reinterpret_cast<const ChosenRec *>(model.list(function.chosenAt));
+  for (int64_t k = 0; k < function.numChosen; ++k) {
+    const MapRec &map = model.map(list[k].map);
+    if (list[k].index < 0 || model.index(list[k].index).kind != IndexKind::Pointers || map.kind != MapKind::Owner ||
+        model.buffer(list[k].buffer).first >= step - function.firstStep)
+      continue;
+    room[map.from] = static_cast<const int32_t *>(call.pointer(list[k].buffer))[extents[map.to]];
+  }
+  return room;
+}
+
 void choose(gnnc_context &context, const Call &call, const StepRec &record, const PreparedStep &step,
             void *const *buffers, const int64_t *extents) {
   const Model &model = call.graph.model;

@@ -31,14 +31,12 @@ const int32_t *const *followChoices(const Call &call, const table::StepRec &reco
                                     const int32_t **room);
 
 /// How many elements spaces have in this call when a step runs: as many as were chosen, or else as the graph has.
-/// `room` has a place for each space; without one nothing was chosen.
-const int64_t *followExtents(const Call &call, int64_t step, int64_t *room);
-/// The number of an index array that says how many elements a function's steps have chosen of an open space; -1: none.
-int64_t openPointers(const Call &call, int64_t space);
+/// `room` has a place for each space.
+GNNC_OF_PART const int64_t *followExtents(const Call &call, int64_t step, int64_t *room);
 
 namespace cuda {
 /// How many elements a space has in a call, as kernels are told (device::Extent).
-int64_t extentWord(const Call &call, int64_t space);
+GNNC_OF_PART int64_t extentWord(const Call &call, int64_t space);
 /// The memory that a choosing step works in on this graph.
 GNNC_OF_PART int64_t choiceBytes(const gnnc_graph &graph, int64_t step);
 } // namespace cuda

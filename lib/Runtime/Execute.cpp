@@ -141,8 +141,9 @@ static gnnc_status runSteps(gnnc_context &context, const Call &call) {
         return status;
       continue;
     }
-    const int64_t *extents =
-        followExtents(call, i, reinterpret_cast<int64_t *>(call.workspace + function.stepExtentsAt));
+    const int64_t *extents = graph.extents;
+    if (call.record().numChosen)
+      extents = followExtents(call, i, reinterpret_cast<int64_t *>(call.workspace + function.stepExtentsAt));
     if (isChoice(record)) {
       choose(context, call, record, step, buffers, extents);
       continue;

@@ -131,6 +131,26 @@ void GraphBuilder::listEach(const int32_t *pointers, int64_t owners, void *items
   each(ListEach, owners, pointers, owners, items);
 }
 
+/// The number of an index array that says how many elements a function's steps have chosen of an open space.
+static int64_t openPointers(const Call &call, int64_t space) {
+  const Model &model = call.graph.model;
+  const FunctionRec &function = call.record();
+  const auto *list = reinterpret_cast<const ChosenRec *>(model.list(function.chosenAt));
+  for (int64_t k = 0; k < function.numChosen; ++k)
+    if (list[k].index >= 0 && model.index(list[k].index).kind == IndexKind::Pointers)
+      if (const MapRec &map = model.map(list[k].map); map.kind == MapKind::Owner && map.from == space)
+        return list[k].index;
+  return -1;
+}
+
+int64_t extentWord(const Call &call, int64_t space) {
+  const Model &model = call.graph.model;
+  if (!model.space(space).open)
+    return call.graph.extents[space];
+  const auto *pointers = static_cast<const int32_t *>(chosenArray(call, openPointers(call, space)));
+  return -reinterpret_cast<int64_t>(pointers + call.graph.extents[model.space(space).base]);
+}
+
 namespace {
 
 /// What one step makes. Without a call there are no addresses, and nothing is launched.

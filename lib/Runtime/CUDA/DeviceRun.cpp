@@ -89,14 +89,6 @@ static bool isChosen(const Model &model, int64_t launch, const WordRec &word) {
   }
 }
 
-int64_t extentWord(const Call &call, int64_t space) {
-  const Model &model = call.graph.model;
-  if (!model.space(space).open)
-    return call.graph.extents[space];
-  const auto *pointers = static_cast<const int32_t *>(chosenArray(call, openPointers(call, space)));
-  return -reinterpret_cast<int64_t>(pointers + call.graph.extents[model.space(space).base]);
-}
-
 static int64_t chosenWord(const Call &call, int64_t step, const WordRec &word) {
   if (word.kind == WordKind::Index)
     return reinterpret_cast<int64_t>(chosenArray(call, word.number));

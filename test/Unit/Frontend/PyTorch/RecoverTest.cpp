@@ -118,13 +118,11 @@ TEST(RecoverTest, MasksOfIntegersAreFilters) {
   EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
 }
 
-TEST(RecoverTest, MasksOfComputedNumbersAreRefused) {
+TEST(RecoverTest, ComputedMasksChooseElementsAndNoNumbers) {
   ProgramBuilder b = graph();
   b.maskNode("m", "gt.Scalar", {arg("self", "x"), arg("other", 0)}, {"N", "4"});
   b.node("y", "index.Tensor", {arg("self", "x"), list("indices", {"m"})}, {"u0"});
-  EXPECT_EQ(b.output("y").text(),
-            "refused: 'm' depends on computed numbers, so the rows that it selects are known only when the model runs; "
-            "a model's spaces must follow from its integer inputs");
+  EXPECT_EQ(b.output("y").text(), "refused: expected a mask's element for each element of the graph, found [N, 4]");
 }
 
 TEST(RecoverTest, WritesKeepTheLastOfSeveral) {
