@@ -174,7 +174,17 @@ static void keep(const Candidates &from, const void *condition, bool isDouble, i
   from.owners[most] = count;
 }
 
-const int64_t *followExtents(const Call &call, int64_t step, int64_t *room) {
+const int32_t *const *followChoices(const Call &call, const StepRec &record, const PreparedStep &step,
+                                    const int32_t **room) {
+  const Model &model = call.graph.model;
+  for (int64_t k = 0; k < record.numIndices; ++k) {
+    int64_t index = model.list(record.indicesAt)[k];
+    room[k] = model.index(index).isChosen ? static_cast<const int32_t *>(chosenArray(call, index)) : step.indices[k];
+  }
+  return room;
+}
+
+const int64_t *followExtents(const Call &call, int64_t step, int64_t *room, Partition &partition) {
   const Model &model = call.graph.model;
   const FunctionRec &function = call.record();
   const int64_t *extents = call.graph.extents;
@@ -186,6 +196,12 @@ const int64_t *followExtents(const Call &call, int64_t step, int64_t *room) {
         model.buffer(list[k].buffer).first >= step - function.firstStep)
       continue;
     room[map.from] = static_cast<const int32_t *>(call.pointer(list[k].buffer))[extents[map.to]];
+  }
+  const StepRec &record = model.step(step);
+  int64_t rows = record.kind == StepKind::Rows ? record.space : record.map >= 0 ? model.map(record.map).to : -1;
+  if (rows >= 0 && !partition.begin && room[rows] < partition.rows) {
+    partition.rows = room[rows];
+    partition.blocks = (partition.rows + partition.blockRows - 1) / partition.blockRows;
   }
   return room;
 }

@@ -142,23 +142,19 @@ static gnnc_status runSteps(gnnc_context &context, const Call &call) {
       continue;
     }
     const int64_t *extents = graph.extents;
+    Partition partition = step.partition;
     if (call.record().numChosen)
-      extents = followExtents(call, i, reinterpret_cast<int64_t *>(call.workspace + function.stepExtentsAt));
+      extents = followExtents(call, i, reinterpret_cast<int64_t *>(call.workspace + function.stepExtentsAt), partition);
     if (isChoice(record)) {
       choose(context, call, record, step, buffers, extents);
       continue;
     }
-    const int32_t *const *indices =
-        followChoices(call, record, step, reinterpret_cast<const int32_t **>(call.workspace + function.stepIndicesAt));
+    const int32_t *const *indices = step.indices;
+    if (call.record().numChosen)
+      indices = followChoices(call, record, step,
+                              reinterpret_cast<const int32_t **>(call.workspace + function.stepIndicesAt));
     Frame frame{buffers,          indices, partials, extents, call.workspace + function.arenaAt + step.blockMemory,
                 record.blockBytes};
-    // Blocks are those of the most there can be, whatever is chosen: those behind what is there have nothing to do.
-    Partition partition = step.partition;
-    int64_t ofRows = record.kind == StepKind::Rows ? record.space : record.map >= 0 ? model.map(record.map).to : -1;
-    if (ofRows >= 0 && !partition.begin && extents[ofRows] < partition.rows)
-      partition.rows = extents[ofRows];
-    if (partition.rows == 0 && !partition.begin)
-      partition.blocks = 0; // so that results of all rows are those of none
     StepCall stepCall{partition, frame, context.variant->kernels[record.kernel]};
     context.pool.run(partition.blocks, runBlock, &stepCall);
     mergeStep(context, call, record, partition.blocks, partials);

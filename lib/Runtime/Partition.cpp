@@ -115,7 +115,6 @@ bool partitionGrouped(const Grouping &grouping, bool merged, Memory &memory, Par
 void Partition::run(const table::Frame &frame, table::Kernel kernel, int64_t turn) const {
   int64_t block = order ? order[turn] : turn;
   int64_t first = begin ? begin[block] : block * blockRows;
-  first = begin ? first : min(first, rows);
   int64_t last = begin ? end[block] : min(first + blockRows, rows);
   kernel(&frame, first, last, owner ? owner[block] : -1, block);
 }

@@ -5,12 +5,22 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Choose.h"
 #include "Topology.h"
 #include <string.h>
 
 namespace gnnc::runtime {
 
 using namespace table;
+
+void *chosenArray(const Call &call, int64_t index, int64_t map) {
+  const FunctionRec &function = call.record();
+  const auto *list = reinterpret_cast<const ChosenRec *>(call.graph.model.list(function.chosenAt));
+  for (int64_t k = 0; k < function.numChosen; ++k)
+    if (list[k].index == index && (index >= 0 || list[k].map == map))
+      return call.pointer(list[k].buffer);
+  return nullptr;
+}
 
 /// How many of the available elements are chosen at most.
 static int64_t limitChosen(const SpaceRec &record, int64_t available) {

@@ -165,8 +165,6 @@ MaybeId ModelBuilder::setExtent(Id id, int64_t extent, Loc loc) {
 MaybeId ModelBuilder::filterSpace(StringRef name, Id base, Id left, Id right, bool equal, Loc loc) {
   if (!checkSpace(base, loc) || !checkMap(left, loc) || !checkMap(right, loc))
     return std::nullopt;
-  if (!hasKnownExtent(base, "what a filter compares maps of", loc))
-    return std::nullopt;
   for (Id map : {left, right}) {
     if (model.maps[map].partial)
       return fail(loc,
@@ -191,7 +189,8 @@ MaybeId ModelBuilder::filterSpace(StringRef name, Id base, Id left, Id right, bo
       return filterSpace(name, base, owners, owners, /*equal=*/false, loc);
     }
   }
-  if (!isKnownWithGraph(left, "the elements of a filter", loc) ||
+  if (!hasKnownExtent(base, "what a filter compares maps of", loc) ||
+      !isKnownWithGraph(left, "the elements of a filter", loc) ||
       !isKnownWithGraph(right, "the elements of a filter", loc))
     return std::nullopt;
   std::vector<int64_t> key = {int64_t(Space::Kind::Filter), base, left, right, equal};

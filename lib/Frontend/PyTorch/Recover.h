@@ -242,7 +242,10 @@ private:
   IndexTensor keptWhere(int condition, const SymbolicExpr &length);
   int choiceOf(const Index &list) const;
   Index groupsOfBest(const Index &list) const;
-  std::optional<int> truthOfChosen(const Index &mask);
+  std::optional<int> truthOfChosen(const Index &mask, std::vector<std::string> *defined);
+  bool mayBeUndefined(const Index &list) const;
+  /// Of each list of kept elements, by its text, the places that are defined on all of them.
+  std::map<std::string, std::set<std::string>> definedWhere;
   std::optional<IndexTensor> keptPlaces(const std::string &name, const SymbolicExpr &length);
   std::map<int, std::pair<SymbolicExpr, int>> keptBy; ///< a mask's value: how many it keeps, and the choice
   int groupMap(const IndexTensor &groups, int from, int to);

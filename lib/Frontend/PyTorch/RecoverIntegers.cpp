@@ -119,8 +119,12 @@ Index Recover::callScalar(const std::string &function, std::vector<Index> argume
 
 /// The places where a mask is true. Their number is that of any other list of the same places.
 Index Recover::nonzero(const Index &mask, const SymbolicExpr &length) {
-  if (std::optional<int> chosen = truthOfChosen(mask))
-    return keptWhere(*chosen, length).components[0];
+  std::vector<std::string> defined;
+  if (std::optional<int> chosen = truthOfChosen(mask, &defined)) {
+    Index kept = keptWhere(*chosen, length).components[0];
+    definedWhere[kept->text].insert(defined.begin(), defined.end());
+    return kept;
+  }
   // Where none is chosen for itself, no pair is a loop.
   auto choiceOf = [&](const Index &end) {
     bool isEnd = end->function == "chosen" || end->function == "owner";

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PyTorch/Recover.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace gnnc;
 using namespace gnnc::frontend::pytorch;
@@ -154,19 +155,23 @@ Index Recover::groupsOfBest(const Index &list) const {
   return map.index && map.index->text == list->arguments[0]->text ? groupsOfBest(list->arguments[0]) : list;
 }
 
+/// Whether a list has, for all that is known, the place of each element among those that are chosen: -1 for others.
+static bool isPlaceOfChosen(const Index &list) {
+  return list->function == "put" && list->arguments[0]->function == "full" &&
+         literalOf(list->arguments[0]->arguments[1]) == -1;
+}
+
 /// A mask of whether elements are among those that are chosen, as numbers: `place >= 0`, where `place` has -1 for those
-/// that are not, and what is made of such masks.
-std::optional<int> Recover::truthOfChosen(const Index &mask) {
+/// that are not, and what is made of such masks. `defined`: null, or to which the places are added that are none of
+/// them where the mask is true.
+std::optional<int> Recover::truthOfChosen(const Index &mask, std::vector<std::string> *defined) {
   const std::string &function = mask->function;
-  auto both = [&](auto combine) -> std::optional<int> {
-    std::optional<int> left = truthOfChosen(mask->arguments[0]);
-    std::optional<int> right = left ? truthOfChosen(mask->arguments[1]) : std::nullopt;
-    return right ? std::optional(combine(*left, *right)) : std::nullopt;
-  };
-  if (function == "both")
-    return both([&](int a, int b) { return program.binary("*", a, b); });
-  if (function == "either")
-    return both([&](int a, int b) { return program.binary("maximum", a, b); });
+  if (function == "both" || function == "either") {
+    bool isBoth = function == "both";
+    std::optional<int> left = truthOfChosen(mask->arguments[0], isBoth ? defined : nullptr);
+    std::optional<int> right = left ? truthOfChosen(mask->arguments[1], isBoth ? defined : nullptr) : std::nullopt;
+    return right ? std::optional(program.binary(isBoth ? "*" : "maximum", *left, *right)) : std::nullopt;
+  }
   bool isPlaced = (function == "ge" && literalOf(mask->arguments[1]) == 0) ||
                   ((function == "gt" || function == "ne") && literalOf(mask->arguments[1]) == -1);
   if (!isPlaced)
@@ -176,11 +181,31 @@ std::optional<int> Recover::truthOfChosen(const Index &mask) {
     through = place->arguments[1];
     place = place->arguments[0];
   }
-  int choice = place->function == "put" ? choiceOf(place->arguments[1]) : -1;
-  if (choice < 0 || place->arguments[0]->function != "full" || literalOf(place->arguments[0]->arguments[1]) != -1)
+  // What is written there is no less than 0: it counts what is chosen.
+  int choice = isPlaceOfChosen(place) && place->arguments[2]->function == "arange" &&
+                       literalOf(place->arguments[2]->arguments[0]) == 0 &&
+                       literalOf(place->arguments[2]->arguments[2]) == 1
+                   ? choiceOf(place->arguments[1])
+                   : -1;
+  if (choice < 0 || (through && mayBeUndefined(through)))
     return std::nullopt;
+  if (defined)
+    defined->push_back(mask->arguments[0]->text);
   const Operation &chosen = program.operations[size_t(choice)];
   int base = program.operations[size_t(chosen.operands[0])].space;
   int inside = program.reduce("sum", program.number(1), mapOf(place->arguments[1], chosen.space, base));
   return through ? program.move(inside, mapOf(through, spaceOf(through->length), base)) : inside;
+}
+
+/// Whether a list may have -1 for elements that are not chosen, which is the last element where PyTorch indexes by it.
+bool Recover::mayBeUndefined(const Index &list) const {
+  if (!llvm::StringRef(list->text).contains("chosen("))
+    return false;
+  if (isPlaceOfChosen(list))
+    return true;
+  if (list->function == "take")
+    if (auto known = definedWhere.find(list->arguments[1]->text);
+        known != definedWhere.end() && known->second.count(list->arguments[0]->text))
+      return list->arguments[0]->function == "take" && mayBeUndefined(list->arguments[0]->arguments[1]);
+  return llvm::any_of(list->arguments, [&](const Index &each) { return mayBeUndefined(each); });
 }

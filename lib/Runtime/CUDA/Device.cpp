@@ -307,6 +307,14 @@ gnnc_status Device::fill(Address words, int64_t count, uint32_t word, Handle str
   return code ? driverError(driver, code, "cannot fill memory of the GPU", error) : GNNC_OK;
 }
 
+/// Null: of a part that the model does not have.
+static const char *preparationKernel(int64_t number) {
+  const char *(*ofChoices)(int64_t) = choiceKernel;
+  return number < kNumPreparationKernels ? kPreparationKernels[number]
+         : ofChoices                     ? ofChoices(number - kNumPreparationKernels)
+                                         : nullptr;
+}
+
 gnnc_status Device::loadPreparation(gnnc_error *error) const {
   pthread_mutex_lock(&preparationLock);
   Current current(*this);
@@ -315,10 +323,10 @@ gnnc_status Device::loadPreparation(gnnc_error *error) const {
     const DeviceImage *image = findImage(preparationImages, numPreparationImages, error);
     status = image ? loadImage(*image, preparation, error) : GNNC_UNSUPPORTED;
   }
-  for (int64_t i = 0; !status && i < kNumPreparationKernels; ++i)
-    if (!preparationKernels[i])
-      if (int code = driver.getFunction(&preparationKernels[i], preparation, kPreparationKernels[i]))
-        status = driverError(driver, code, kPreparationKernels[i], error);
+  for (int64_t i = 0; !status && i < kNumKernels; ++i)
+    if (const char *name = preparationKernel(i); name && !preparationKernels[i])
+      if (int code = driver.getFunction(&preparationKernels[i], preparation, name))
+        status = driverError(driver, code, name, error);
   pthread_mutex_unlock(&preparationLock);
   return status;
 }
@@ -331,7 +339,7 @@ gnnc_status Device::launchPreparation(int64_t kernel, int64_t blocks, int64_t th
   void *extra[] = {reinterpret_cast<void *>(1), words, reinterpret_cast<void *>(2), &size, nullptr};
   int code = driver.launch(preparationKernels[kernel], static_cast<unsigned>(blocks), 1, 1,
                            static_cast<unsigned>(threads), 1, 1, 0, stream, nullptr, extra);
-  return code ? driverError(driver, code, kPreparationKernels[kernel], error) : GNNC_OK;
+  return code ? driverError(driver, code, preparationKernel(kernel), error) : GNNC_OK;
 }
 
 void Device::release(Address address) const {

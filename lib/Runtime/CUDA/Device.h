@@ -38,8 +38,11 @@ struct DeviceGraph;
 namespace gnnc::runtime::cuda {
 
 /// Kernels that prepare graphs, in the order of GraphBuilder::Kernel.
-constexpr int64_t kNumPreparationKernels = 59;
+constexpr int64_t kNumPreparationKernels = 41;
 extern const char *const kPreparationKernels[kNumPreparationKernels];
+/// Kernels that choose elements, which are numbered behind these.
+constexpr int64_t kNumChoiceKernels = 18, kNumKernels = kNumPreparationKernels + kNumChoiceKernels;
+GNNC_OF_PART const char *choiceKernel(int64_t number);
 
 /// Of a GPU that graphs are planned for without it: an H200's.
 constexpr int64_t kPlannedProcessors = 132;
@@ -172,7 +175,7 @@ private:
   // Loaded for the first graph that is prepared here.
   mutable pthread_mutex_t preparationLock = PTHREAD_MUTEX_INITIALIZER;
   mutable Handle preparation = nullptr;
-  mutable Handle preparationKernels[kNumPreparationKernels] = {};
+  mutable Handle preparationKernels[kNumKernels] = {};
   const table::DeviceImage *preparationImages = nullptr;
   int64_t numPreparationImages = 0;
   int device = -1;

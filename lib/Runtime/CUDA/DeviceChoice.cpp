@@ -12,6 +12,7 @@
 
 #include "../Choose.h"
 #include "Prepare.h"
+#include "Worklist.h"
 
 extern const char gnnc_device_choices = 0;
 
@@ -40,6 +41,30 @@ gnnc_status Topology::deriveSelectionOnDevice(int64_t space) {
 namespace gnnc::runtime::cuda {
 
 using namespace table;
+
+/// In the order of the enumerators.
+static const char *const kChoiceKernels[kNumChoiceKernels] = {
+    "gnnc_count_selection",
+    "gnnc_list_selection",
+    "gnnc_list_each",
+    "gnnc_nearest_32",
+    "gnnc_nearest_64",
+    "gnnc_spread_owners",
+    "gnnc_keep_flags_32",
+    "gnnc_keep_flags_64",
+    "gnnc_keep",
+    "gnnc_score_keys_32",
+    "gnnc_score_keys_64",
+    "gnnc_take_first",
+    "gnnc_find_cells_32",
+    "gnnc_find_cells_64",
+    "gnnc_count_within_32",
+    "gnnc_count_within_64",
+    "gnnc_list_within_32",
+    "gnnc_list_within_64",
+};
+
+const char *choiceKernel(int64_t number) { return kChoiceKernels[number]; }
 
 const int32_t *GraphBuilder::selection(const int32_t *own, const int32_t *others, int64_t groups, int64_t base,
                                        int64_t of, const SpaceRec &limits, int64_t &count) {
@@ -122,6 +147,11 @@ void GraphBuilder::keep(const void *condition, bool isDouble, int64_t extent, in
   each(Keep, most, flags, places, most, pointers, chosen);
 }
 
+void GraphBuilder::lastInto(const int32_t *map, int64_t count, int64_t extent, int32_t *results) {
+  fill(results, extent, ~uint32_t(0));
+  each(Last, count, map, count, results);
+}
+
 void GraphBuilder::spreadOwners(const int32_t *pointers, int64_t owners, int64_t most, int32_t *result) {
   fill(result, most, ~uint32_t(0));
   each(SpreadOwners, owners, pointers, owners, result);
@@ -143,12 +173,36 @@ static int64_t openPointers(const Call &call, int64_t space) {
   return -1;
 }
 
-int64_t extentWord(const Call &call, int64_t space) {
+/// How many elements a space has in a call, as kernels are told (device::Extent).
+static int64_t extentWord(const Call &call, int64_t space) {
   const Model &model = call.graph.model;
   if (!model.space(space).open)
     return call.graph.extents[space];
   const auto *pointers = static_cast<const int32_t *>(chosenArray(call, openPointers(call, space)));
   return -reinterpret_cast<int64_t>(pointers + call.graph.extents[model.space(space).base]);
+}
+
+bool chosenWord(const Call &call, int64_t step, int64_t launch, const WordRec &word, int64_t &value) {
+  const Model &model = call.graph.model;
+  auto itemsOf = [&](int64_t map) { return reinterpret_cast<int64_t>(chosenArray(call, -1, map)); };
+  switch (word.kind) {
+  case WordKind::Index:
+    value = reinterpret_cast<int64_t>(chosenArray(call, word.number));
+    return model.index(word.number).isChosen;
+  case WordKind::Items:
+    value = itemsOf(word.number);
+    return isChosenMap(model, word.number);
+  case WordKind::PartItems: {
+    int64_t part = model.deviceStep(step).firstLaunch + word.number, map = model.launch(part).symbol;
+    value = itemsOf(map) + call.graph.device->items[part].first * static_cast<int64_t>(sizeof(Item));
+    return isChosenMap(model, model.launch(launch).symbol);
+  }
+  case WordKind::Extent:
+    value = word.number < 0 ? 1 : extentWord(call, word.number);
+    return true;
+  default:
+    return false;
+  }
 }
 
 namespace {
@@ -280,7 +334,7 @@ private:
     if (map.kind == MapKind::Owner) // of an open selection, which pointers say
       return builder.spreadOwners(array(IndexKind::Pointers, number), extent(map.to), extent(map.from), result);
     if (map.kind == MapKind::Last) {
-      builder.last(array(IndexKind::Raw, parts[0]), extent(map.to), extent(map.from), result);
+      builder.lastInto(array(IndexKind::Raw, parts[0]), extent(map.to), extent(map.from), result);
       return;
     }
     if (map.kind == MapKind::Compose) {

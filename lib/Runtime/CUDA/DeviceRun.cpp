@@ -73,35 +73,6 @@ int64_t gridBlocks(const gnnc_graph &graph, int64_t step, int64_t launch) {
   return blocks;
 }
 
-/// Whether an argument is the address of what the run chooses.
-static bool isChosen(const Model &model, int64_t launch, const WordRec &word) {
-  switch (word.kind) {
-  case WordKind::Index:
-    return model.index(word.number).isChosen;
-  case WordKind::Items:
-    return isChosenMap(model, word.number);
-  case WordKind::PartItems:
-    return isChosenMap(model, model.launch(launch).symbol);
-  case WordKind::Extent:
-    return word.number >= 0 && model.space(word.number).open;
-  default:
-    return false;
-  }
-}
-
-static int64_t chosenWord(const Call &call, int64_t step, const WordRec &word) {
-  if (word.kind == WordKind::Index)
-    return reinterpret_cast<int64_t>(chosenArray(call, word.number));
-  if (word.kind == WordKind::Extent)
-    return extentWord(call, word.number);
-  const Model &model = call.graph.model;
-  if (word.kind == WordKind::Items)
-    return reinterpret_cast<int64_t>(chosenArray(call, -1, word.number));
-  int64_t part = model.deviceStep(step).firstLaunch + word.number;
-  return reinterpret_cast<int64_t>(chosenArray(call, -1, model.launch(part).symbol)) +
-         call.graph.device->items[part].first * static_cast<int64_t>(sizeof(Item));
-}
-
 gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handle stream) const {
   const Model &model = call.graph.model;
   const LaunchRec &record = model.launch(number);
@@ -116,8 +87,9 @@ gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handl
                 static_cast<long long>(kMostWords));
   for (int64_t i = 0; i < record.numWords; ++i) {
     const WordRec &word = model.word(record, i);
+    if (call.record().numChosen && chosenWord(call, step, number, word, words[i]))
+      continue;
     words[i] = word.kind == WordKind::Buffer    ? reinterpret_cast<int64_t>(call.pointer(word.number))
-               : isChosen(model, number, word)  ? chosenWord(call, step, word)
                : word.kind == WordKind::Scratch ? reinterpret_cast<int64_t>(call.workspace + call.function().arenaAt +
                                                                             call.graph.device->scratch[word.number])
                                                 : graphWord(call.graph, step, word);

@@ -50,28 +50,10 @@ const char *const kPreparationKernels[kNumPreparationKernels] = {
     "gnnc_combine_ranks_32",
     "gnnc_combine_ranks_64",
     "gnnc_count_groups",
-    "gnnc_count_selection",
-    "gnnc_list_selection",
-    "gnnc_list_each",
-    "gnnc_nearest_32",
-    "gnnc_nearest_64",
     "gnnc_count_pairs",
     "gnnc_size_pairs",
     "gnnc_shift_pairs",
     "gnnc_list_pairs",
-    "gnnc_spread_owners",
-    "gnnc_keep_flags_32",
-    "gnnc_keep_flags_64",
-    "gnnc_keep",
-    "gnnc_score_keys_32",
-    "gnnc_score_keys_64",
-    "gnnc_take_first",
-    "gnnc_find_cells_32",
-    "gnnc_find_cells_64",
-    "gnnc_count_within_32",
-    "gnnc_count_within_64",
-    "gnnc_list_within_32",
-    "gnnc_list_within_64",
 };
 
 void GraphBuilder::launchWords(Kernel kernel, int64_t blocks, int64_t *words, int64_t count, int64_t threads) {
@@ -220,8 +202,8 @@ int32_t *GraphBuilder::compose(const int32_t *inner, const int32_t *outer, int64
   return to;
 }
 
-const int32_t *GraphBuilder::last(const int32_t *map, int64_t count, int64_t extent, int32_t *to) {
-  int32_t *results = to || isFixed ? to : array(extent);
+const int32_t *GraphBuilder::last(const int32_t *map, int64_t count, int64_t extent) {
+  int32_t *results = array(extent);
   fill(results, extent, ~uint32_t(0));
   each(Last, count, map, count, results);
   return results;

@@ -117,7 +117,7 @@ public:
   void fill64(void *words, int64_t count, int64_t word);
   void copy(int32_t *to, const int32_t *from, int64_t count);
   int32_t *compose(const int32_t *inner, const int32_t *outer, int64_t count, int32_t *results = nullptr);
-  const int32_t *last(const int32_t *map, int64_t count, int64_t extent, int32_t *results = nullptr);
+  const int32_t *last(const int32_t *map, int64_t count, int64_t extent);
 
   // What a program chooses.
   void nearest(device::Nearest search, bool isDouble);
@@ -128,6 +128,8 @@ public:
            const int32_t *owners, int64_t count, int32_t *chosen);
   /// `extent`: device::Extent of the elements, of which there are at most `most`.
   void keep(const void *condition, bool isDouble, int64_t extent, int64_t most, int32_t *pointers, int32_t *chosen);
+  /// As `last`, into what is there.
+  void lastInto(const int32_t *map, int64_t count, int64_t extent, int32_t *results);
   /// The owner of each element, which begin where `pointers` says; there are at most `most`.
   void spreadOwners(const int32_t *pointers, int64_t owners, int64_t most, int32_t *result);
   /// An item for each owner.
@@ -222,15 +224,16 @@ private:
     CombineRanks32,
     CombineRanks64,
     CountGroups,
+    CountPairs,
+    SizePairs,
+    ShiftPairs,
+    ListPairs,
+    // Those that choose, in the order of kChoiceKernels.
     CountSelection,
     ListSelection,
     ListEach,
     Nearest32,
     Nearest64,
-    CountPairs,
-    SizePairs,
-    ShiftPairs,
-    ListPairs,
     SpreadOwners,
     KeepFlags32,
     KeepFlags64,
