@@ -114,6 +114,16 @@ const char *const models[] = {R"(import std
     space path = pairs(src, dst)
     output y = sum(softmax(dot(x.pair.dst, x.pair.src, over: in), along: pair.dst) * x.pair.src, along: pair.dst)
     output z = max(tanh(x.src.path.src - x.dst.path.dst), along: path.dst)
+  })",
+                              // Spaces whose extent values decide, within what the capacities leave room for.
+                              R"(import std
+  model Chosen(in: int = 6, node_type: int = 3) {
+    input x: node[in]
+    space near = radius(x, r: 3.0, max: 5, along: ntype)
+    space kept = filter(edge, sum(x.src * x.dst, over: in) > 0)
+    space best = topk(sum(x, over: in), ratio: 0.5, along: ntype)
+    output y = sum(tanh(x.near.src - x.near.dst), along: near.dst) + sum(x.src.kept, along: kept.dst)
+    output z = sum(x.best.src, along: all) + mean(x.near.src, along: all)
   })"};
 
 class Capacity : public testing::TestWithParam<int> {};
@@ -171,7 +181,7 @@ TEST_P(Capacity, UpdatedGraphsGiveTheBitsOfNewOnes) {
   runner.api.free_graph(updated);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Capacity, testing::Values(0, 1, 2));
+INSTANTIATE_TEST_SUITE_P(Models, Capacity, testing::Values(0, 1, 2, 3));
 
 /// As on a GPU, but for running: the workspace stays as large, and what is chosen is said.
 TEST(PlanOnly, NeedsNoDevice) {

@@ -103,6 +103,17 @@ TEST(OpenSpaces, KeptElements) {
   compareAll(text, /*gradient=*/true);
 }
 
+/// Softmaxes, extrema and statistics over all that is there.
+TEST(OpenSpaces, OverAllThatIsThere) {
+  std::string text = "model M { input x: node[c = 4], weight: node[]\n"
+                     " space kept = filter(node, weight > 0.1)\n let h = tanh(Linear(x.kept, out: 6))\n"
+                     " output a = sum(softmax(h, along: all), along: batch)\n"
+                     " output m = max(h, along: all)\n"
+                     " let d = h - mean(h, along: all)\n output v = mean(d * d, along: all) }";
+  compareAll(text);
+  compareAll(text, /*gradient=*/true);
+}
+
 /// Pooling of graphs: the best nodes, and edges between them, twice.
 TEST(OpenSpaces, PooledGraphs) {
   std::string text = "model M { input pos: node[d = 3], x: node[c = 4]\n"
