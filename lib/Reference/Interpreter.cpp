@@ -114,9 +114,7 @@ Error step(Operation &op, GraphData &graph, DenseMap<Value, RefTensor> &values) 
   std::vector<RefTensor> results;
   if (isChoice(&op)) {
     ChosenElements elements = chooseElements(&op, operands, graph);
-    RefTensor numbers(false, int64_t(elements.chosen.size()), {});
-    llvm::copy(elements.chosen, numbers.data.begin());
-    results.push_back(std::move(numbers));
+    results.push_back(elements.numbers());
     if (Error error = choose(graph, &op, elements))
       return error;
   } else if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {

@@ -26,8 +26,8 @@ GNNC_OF_PART void choose(gnnc_context &context, const Call &call, const table::S
 /// Where a function finds what its choices make: an index array, or (`index` is -1) the items of a map's worklist.
 GNNC_OF_PART void *chosenArray(const Call &call, int64_t index, int64_t map = -1);
 /// The index arrays of a step, some of which a choice has made: `room` has a place for each.
-GNNC_OF_PART const int32_t *const *followChoices(const Call &call, const table::StepRec &record, const PreparedStep &step,
-                                    const int32_t **room);
+GNNC_OF_PART const int32_t *const *followChoices(const Call &call, const table::StepRec &record,
+                                                 const PreparedStep &step, const int32_t **room);
 
 /// How many elements spaces have in this call when a step runs: as many as were chosen, or else as the graph has.
 /// `room` has a place for each space. `partition` loses the blocks that are behind them.
@@ -35,7 +35,8 @@ GNNC_OF_PART const int64_t *followExtents(const Call &call, int64_t step, int64_
 
 namespace cuda {
 /// Whether a kernel's argument is about what the run chooses, and then what it is.
-GNNC_OF_PART bool chosenWord(const Call &call, int64_t step, int64_t launch, const table::WordRec &word, int64_t &value);
+GNNC_OF_PART bool chosenWord(const Call &call, int64_t step, int64_t launch, const table::WordRec &word,
+                             int64_t &value);
 /// The memory that a choosing step works in on this graph.
 GNNC_OF_PART int64_t choiceBytes(const gnnc_graph &graph, int64_t step);
 } // namespace cuda

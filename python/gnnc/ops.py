@@ -182,6 +182,12 @@ def _pairs(
     return _nearest(fixed, fixed if is_one else y.detach(), k, batch_x, batch_y, others)
 
 
+def _directed(edges: Tensor, flow: str) -> Tensor:
+    if flow not in ("source_to_target", "target_to_source"):
+        raise ValueError(f"flow: expected 'source_to_target' or 'target_to_source', found '{flow}'")
+    return edges if flow == "source_to_target" else edges.flip(0)
+
+
 def knn(
     x: Tensor,
     y: Tensor,
@@ -215,10 +221,7 @@ def knn_graph(
     `batch` [N] says where rows belong. With `loop`, a row may be its own neighbour. `num_workers` and `batch_size` are
     not needed, and taken for compatibility.
     """
-    if flow not in ("source_to_target", "target_to_source"):
-        raise ValueError(f"flow: expected 'source_to_target' or 'target_to_source', found '{flow}'")
-    edges = _pairs(x, x, k, batch, batch, others=not loop, cosine=cosine)
-    return edges if flow == "source_to_target" else edges.flip(0)
+    return _directed(_pairs(x, x, k, batch, batch, others=not loop, cosine=cosine), flow)
 
 
 def radius(
@@ -256,10 +259,7 @@ def radius_graph(
     `batch` [N] says where rows belong. With `loop`, a row is its own neighbour. `num_workers` and `batch_size` are not
     needed, and taken for compatibility.
     """
-    if flow not in ("source_to_target", "target_to_source"):
-        raise ValueError(f"flow: expected 'source_to_target' or 'target_to_source', found '{flow}'")
-    edges = _pairs(x, x, max_num_neighbors, batch, batch, others=not loop, radius=r)
-    return edges if flow == "source_to_target" else edges.flip(0)
+    return _directed(_pairs(x, x, max_num_neighbors, batch, batch, others=not loop, radius=r), flow)
 
 
 def topk(x: Tensor, ratio: float | int, batch: Tensor | None = None) -> Tensor:

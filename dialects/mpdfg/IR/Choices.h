@@ -37,6 +37,8 @@ inline bool isKnownWithGraph(mlir::Operation *at, mlir::FlatSymbolRefAttr map) {
 /// What a choice chooses, and for whom; by element of its selection.
 struct ChosenElements {
   std::vector<int64_t> owners, chosen;
+  /// The result of the choice.
+  RefTensor numbers() const;
 };
 /// How many of the available elements a selection has for one of its base, at most.
 int64_t mostChosen(SpaceOp selection, int64_t available);

@@ -388,24 +388,23 @@ ChosenElements mpdfg::chooseElements(Operation *op, ArrayRef<const RefTensor *> 
   });
 }
 
-static RefTensor numbersOfChosen(Operation *op, ArrayRef<const RefTensor *> operands, const GraphData &graph) {
-  ChosenElements elements = chooseElements(op, operands, graph);
-  RefTensor result(false, int64_t(elements.chosen.size()), {});
-  llvm::copy(elements.chosen, result.data.begin());
+RefTensor ChosenElements::numbers() const {
+  RefTensor result(false, int64_t(chosen.size()), {});
+  llvm::copy(chosen, result.data.begin());
   return result;
 }
 
 FailureOr<RefTensor> NearestOp::evaluate(Operands operands, const GraphData &graph) {
-  return numbersOfChosen(*this, operands, graph);
+  return chooseElements(*this, operands, graph).numbers();
 }
 FailureOr<RefTensor> WithinOp::evaluate(Operands operands, const GraphData &graph) {
-  return numbersOfChosen(*this, operands, graph);
+  return chooseElements(*this, operands, graph).numbers();
 }
 FailureOr<RefTensor> TopOp::evaluate(Operands operands, const GraphData &graph) {
-  return numbersOfChosen(*this, operands, graph);
+  return chooseElements(*this, operands, graph).numbers();
 }
 FailureOr<RefTensor> KeepOp::evaluate(Operands operands, const GraphData &graph) {
-  return numbersOfChosen(*this, operands, graph);
+  return chooseElements(*this, operands, graph).numbers();
 }
 
 /// What each rank gives, by rank.

@@ -47,11 +47,11 @@ def SpaceOp : MPDFG_Op<"space", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpI
     many elements as are chosen for it among those of `of`: `most`, or all there are where these are fewer. `maps`, if
     there, say where elements of `base` and of `of` belong, and only those that belong together are chosen for one
     another; with `others`, base and `of` are one space, and none is chosen for itself. With a `ratio`, there are
-    ceil(ratio * n) of n elements, the product rounded to the ratio's type. How many there are is known with the graph, and which they are once an operation of
-    the program has chosen; in an `open` selection that operation also decides how many there are, no more than that.
-    `pairs` has the pairs of an element of
-    `base` and one of `of` that the two `maps` send to the same element, in lexicographic order: the fibre product of
-    the maps. How and when derived spaces are built, and whether they are ever listed, is left to the runtime.
+    ceil(ratio * n) of n elements, the product rounded to the ratio's type. How many there are is known with the graph,
+    and which they are once an operation of the program has chosen; in an `open` selection that operation also decides
+    how many there are, up to that number. `pairs` has the pairs of an element of `base` and one of `of` that the two
+    `maps` send to the same element, in lexicographic order: the fibre product of the maps. How and when derived spaces
+    are built, and whether they are ever listed, is left to the runtime.
 
     Example:
     ```mlir
@@ -62,7 +62,7 @@ def SpaceOp : MPDFG_Op<"space", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpI
     mpdfg.space @ring union {parts = [@real, @node]}
     mpdfg.space @pair distinct {base = @edge, maps = [@dst, @etype]}
     mpdfg.space @near selection {base = @node, of = @node, maps = [@batch, @batch], most = 16 : i64, others}
-    mpdfg.space @best selection {base = @graph, of = @node, maps = [@same, @batch], most = 64 : i64, ratio = 5.0e-01 : f32}
+    mpdfg.space @best selection {base = @graph, of = @node, maps = [unit, @batch], most = 64 : i64, ratio = 0.5 : f32}
     mpdfg.space @kept selection {base = @edge, of = @edge, most = 1 : i64, open}
     mpdfg.space @all pairs {base = @node, of = @node, maps = [@batch, @batch]}
     ```
@@ -92,8 +92,8 @@ def MapOp : MPDFG_Op<"map", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInter
     parts[0], then parts[1]. `injection` leads from part number `part` of a union into it. From a selection, `owner` leads
     to the element of its base that it was chosen for, and `chosen` to the one that was chosen. What leads through the
     latter, or through either from an open selection, is known where an operation such as `nearest` has chosen, and
-    nowhere before. From pairs, `owner` leads to the
-    element of the base and `partner` to the other one. `only` leads from all elements to the one of a static space of
+    nowhere before. From pairs, `owner` leads to the element of the base and `partner` to the other one. `only` leads from
+    all elements to the one of a static space of
     extent 1.
 
     Example:

@@ -289,8 +289,8 @@ void gnnc::frontend::pytorch::checkKnown(StringRef source) {
   if (source.contains("side("))
     throw Refusal{"it computes lists of all pairs of elements; gnnc computes numbers for them, and nothing else"};
   if (source.contains("chosen(") || source.contains("owner("))
-    throw Refusal{"it computes lists of which pairs are chosen by values; gnnc follows these pairs as they are, joined "
-                  "with others, or into other tensors, and computes nothing else with them"};
+    throw Refusal{"it computes with the numbers of elements that are chosen by values; gnnc follows these elements as "
+                  "they are, joined with others, or into other tensors, and computes nothing else with them"};
 }
 
 std::string Emitter::declareSpace(int space) {

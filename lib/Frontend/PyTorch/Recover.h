@@ -238,7 +238,7 @@ private:
   void opNearest(const NormalNode &node);
   void opTop(const NormalNode &node);
   int choose(Operation choice, const SymbolicExpr &length, const std::string &name);
-  int onElements(const Tensor &x, const char *what);
+  int onElements(const Tensor &x, const char *what, const char *hint = "");
   IndexTensor keptWhere(int condition, const SymbolicExpr &length);
   int choiceOf(const Index &list) const;
   Index groupsOfBest(const Index &list) const;

@@ -213,8 +213,9 @@ Tensor Recover::gatherList(Tensor x, size_t dim, const Index &index) {
     throw Refusal{"it is indexed by a number that the graph gives; use a list of one"};
   }
   if (mayBeUndefined(index))
-    throw Refusal{"it is indexed by places that are -1 for elements that are not chosen, and PyTorch takes the last row "
-                  "for these; choose those that are there first, such as row[row >= 0]"};
+    throw Refusal{
+        "it is indexed by places that are -1 for elements that are not chosen, and PyTorch takes the last row "
+        "for these; choose those that are there first, such as row[row >= 0]"};
   if (x.dims[dim].kind == Kind::Repeat || x.dims[dim].kind == Kind::Unit) {
     x.dims[dim] = dimOf(index->length);
     return x;

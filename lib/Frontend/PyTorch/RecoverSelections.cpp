@@ -89,9 +89,10 @@ int Recover::choose(Operation choice, const SymbolicExpr &length, const std::str
 }
 
 /// One number for each element of a space.
-int Recover::onElements(const Tensor &x, const char *what) {
+int Recover::onElements(const Tensor &x, const char *what, const char *hint) {
   if (x.dims.size() != 1 || x.dims[0].kind != Dim::Kind::Space || !resides(x, x.dims[0]))
-    throw Refusal{std::string("expected ") + what + " for each element of the graph, found " + shapeText(x.dims)};
+    throw Refusal{std::string("expected one ") + what + " for each element of the graph, found " + shapeText(x.dims) +
+                  hint};
   return x.value;
 }
 
@@ -100,7 +101,7 @@ void Recover::opTop(const NormalNode &node) {
   choice.op = Op::Choice;
   choice.text = "topk";
   Tensor scores = tensor(node, "scores");
-  choice.operands = {onElements(scores, "a score")};
+  choice.operands = {onElements(scores, "score")};
   choice.number = number(node, "ratio").value_or(0);
   choice.end = integer(node, "k", 0);
   if (has(node, "groups")) {
@@ -121,7 +122,9 @@ std::optional<IndexTensor> Recover::keptPlaces(const std::string &name, const Sy
   auto mask = tensors.find(name);
   if (mask == tensors.end() || typeOf(name) != ScalarType::Bool)
     return std::nullopt;
-  return keptWhere(onElements(mask->second, "a mask's element"), length);
+  return keptWhere(
+      onElements(mask->second, "truth value", "; for pairs of points within a radius use gnnc.ops.radius_graph"),
+      length);
 }
 
 IndexTensor Recover::keptWhere(int condition, const SymbolicExpr &length) {

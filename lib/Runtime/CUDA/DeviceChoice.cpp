@@ -44,24 +44,10 @@ using namespace table;
 
 /// In the order of the enumerators.
 static const char *const kChoiceKernels[kNumChoiceKernels] = {
-    "gnnc_count_selection",
-    "gnnc_list_selection",
-    "gnnc_list_each",
-    "gnnc_nearest_32",
-    "gnnc_nearest_64",
-    "gnnc_spread_owners",
-    "gnnc_keep_flags_32",
-    "gnnc_keep_flags_64",
-    "gnnc_keep",
-    "gnnc_score_keys_32",
-    "gnnc_score_keys_64",
-    "gnnc_take_first",
-    "gnnc_find_cells_32",
-    "gnnc_find_cells_64",
-    "gnnc_count_within_32",
-    "gnnc_count_within_64",
-    "gnnc_list_within_32",
-    "gnnc_list_within_64",
+    "gnnc_count_selection", "gnnc_list_selection", "gnnc_list_each",      "gnnc_nearest_32",    "gnnc_nearest_64",
+    "gnnc_spread_owners",   "gnnc_keep_flags_32",  "gnnc_keep_flags_64",  "gnnc_keep",          "gnnc_score_keys_32",
+    "gnnc_score_keys_64",   "gnnc_take_first",     "gnnc_find_cells_32",  "gnnc_find_cells_64", "gnnc_count_within_32",
+    "gnnc_count_within_64", "gnnc_list_within_32", "gnnc_list_within_64",
 };
 
 const char *choiceKernel(int64_t number) { return kChoiceKernels[number]; }

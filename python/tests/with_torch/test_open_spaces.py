@@ -163,6 +163,34 @@ class OpenSpacesTest(TorchTest):
         self.assertEqual(ops.topk(score, 6).tolist(), [4, 0, 2, 5, 3, 1])
         self.assertEqual(ops.topk(score, 0.5, torch.tensor([1, 1, 1, 0, 0, 0])).tolist(), [4, 5, 0, 2])
 
+    def test_places_of_what_is_not_chosen(self) -> None:
+        """They are -1, by which PyTorch takes the last row: only what a mask leaves out is followed."""
+
+        class Placed(nn.Module):
+            def __init__(self, kind: str) -> None:
+                super().__init__()
+                self.kind, self.weight = kind, nn.Linear(4, 1)
+
+            def forward(self, x: Tensor, edges: Tensor, batch: Tensor) -> Tensor:
+                best = ops.topk(self.weight(x).squeeze(1), 0.5, batch)
+                place = torch.full((len(x),), -1)
+                order = torch.arange(len(best))
+                place[best] = order - 3 if self.kind == "shifted" else order
+                src, dst = place[edges[0]], place[edges[1]]
+                kept = (src >= 0) & (dst >= 0) if self.kind == "both" else src >= 0
+                if self.kind == "all":
+                    return x[best][place]
+                if self.kind == "shifted":
+                    return x[place >= 0].sum(0)
+                rows = x[best]
+                return (rows[src[kept]] * rows[dst[kept]]).sum(0)
+
+        self.check(Placed("both"), graph(30, 100, 3), graph(50, 300, 3))
+        given = graph(30, 100, 3)
+        for kind in ("one", "all", "shifted"):
+            with self.subTest(kind), self.assertRaisesRegex(gnnc.Error, "-1 for elements that are not chosen"):
+                gnnc.compile(Placed(kind).double(), given)
+
     def test_refusals(self) -> None:
         x, edges, _ = graph(20, 60, 1)
 

@@ -122,7 +122,8 @@ TEST(RecoverTest, ComputedMasksChooseElementsAndNoNumbers) {
   ProgramBuilder b = graph();
   b.maskNode("m", "gt.Scalar", {arg("self", "x"), arg("other", 0)}, {"N", "4"});
   b.node("y", "index.Tensor", {arg("self", "x"), list("indices", {"m"})}, {"u0"});
-  EXPECT_EQ(b.output("y").text(), "refused: expected a mask's element for each element of the graph, found [N, 4]");
+  EXPECT_EQ(b.output("y").text(), "refused: expected one truth value for each element of the graph, found [N, 4]; for "
+                                  "pairs of points within a radius use gnnc.ops.radius_graph");
 }
 
 TEST(RecoverTest, WritesKeepTheLastOfSeveral) {
