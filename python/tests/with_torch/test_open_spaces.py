@@ -172,7 +172,8 @@ class OpenSpacesTest(TorchTest):
                 self.kind, self.weight = kind, nn.Linear(4, 1)
 
             def forward(self, x: Tensor, edges: Tensor, batch: Tensor) -> Tensor:
-                best = ops.topk(self.weight(x).squeeze(1), 0.5, batch)
+                score = self.weight(x).squeeze(1)
+                best = ops.topk(score, 0.5, batch)
                 place = torch.full((len(x),), -1)
                 order = torch.arange(len(best))
                 place[best] = order - 3 if self.kind == "shifted" else order
@@ -182,7 +183,7 @@ class OpenSpacesTest(TorchTest):
                     return x[best][place]
                 if self.kind == "shifted":
                     return x[place >= 0].sum(0)
-                rows = x[best]
+                rows = x[best] * score[best][:, None]
                 return (rows[src[kept]] * rows[dst[kept]]).sum(0)
 
         self.check(Placed("both"), graph(30, 100, 3), graph(50, 300, 3))
