@@ -54,8 +54,12 @@ bool Selections::isOfValues(const ast::SpaceDecl &decl) {
   using Kind = ast::SpaceDecl::Kind;
   if (decl.kind != Kind::Filter)
     return decl.kind == Kind::Nearest || decl.kind == Kind::Within || decl.kind == Kind::Top;
-  // Names of maps and values are apart, but for those that hide one another: the nearer one, a value, is meant.
-  return decl.paths.empty() || frame->values.count(decl.paths.front().names.front().text);
+  // a == b compares maps where a is the name of one, or begins a path; a value of that name is another thing.
+  if (decl.paths.empty())
+    return true;
+  const std::string &name = decl.paths.front().names.front().text;
+  bool isPath = scopes.findMap(name) || scopes.findRelation(name) || scopes.findSpace(name);
+  return !isPath && frame->values.count(name);
 }
 
 void Selections::declare(const ast::SpaceDecl &decl) {
