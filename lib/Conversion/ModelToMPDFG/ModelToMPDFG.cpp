@@ -83,7 +83,10 @@ private:
   Value importConcat(const frontend::Value &value);
   Value importRandom(const frontend::Value &value, Type type);
   SmallVector<Id> choicesBehind(Id map);
-  SmallVector<Id> choicesOn(Id space);
+  ArrayRef<Id> choicesOn(Id space) const {
+    auto found = choices.find(space);
+    return found == choices.end() ? ArrayRef<Id>() : ArrayRef<Id>(found->second);
+  }
   /// Numbers of elements, which are as wide in all programs.
   RankedTensorType typeOfNumbers(RankedTensorType on) {
     return getTensorOn(getResidency(on), on.getDimSize(0), {}, builder.getF32Type());
@@ -97,6 +100,7 @@ private:
   Type element;
   ModuleOp module;
   SmallVector<Value> values;
+  llvm::DenseMap<Id, SmallVector<Id>> choices; ///< by space, the values that say which elements it has
   Location loc = builder.getUnknownLoc();
 };
 
@@ -368,15 +372,6 @@ SmallVector<Id> Importer::choicesBehind(Id map) {
   return found;
 }
 
-/// The values that say which elements a space has.
-SmallVector<Id> Importer::choicesOn(Id space) {
-  SmallVector<Id> found;
-  for (auto [id, value] : llvm::enumerate(model.values))
-    if (isChoice(value.op) && value.residency == space)
-      found.push_back(id);
-  return found;
-}
-
 /// One function, of what its results need.
 void Importer::importProgram(StringRef name, ArrayRef<frontend::Output> outputs, ArrayRef<frontend::Update> updates) {
   SmallVector<bool> needed(model.values.size(), false);
@@ -459,6 +454,9 @@ OwningOpRef<ModuleOp> Importer::run() {
   OwningOpRef<ModuleOp> owned = ModuleOp::create(builder.getUnknownLoc(), model.name);
   module = *owned;
   builder.setInsertionPointToStart(module.getBody());
+  for (auto [id, value] : llvm::enumerate(model.values))
+    if (isChoice(value.op))
+      choices[value.residency].push_back(id);
   importSpaces();
   importMaps();
 
