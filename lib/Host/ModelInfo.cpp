@@ -95,6 +95,13 @@ public:
         values.push_back(item.is_string() ? *item.get_ptr<const std::string *>() : "");
   }
 
+  void readIfThere(const char *key, std::map<std::string, std::string> &texts) {
+    if (get(key).is_object())
+      for (const auto &[name, value] : get(key).items())
+        if (const auto *text = value.get_ptr<const std::string *>())
+          texts[name] = *text;
+  }
+
   void readIfThere(const char *key, std::optional<DistributedInfo> &value) {
     const json &member = get(key);
     if (!member.is_object())
@@ -205,6 +212,7 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
   model.type = type == "f64" ? ElementType::F64 : ElementType::F32;
   reader.readIfThere("storage", model.storage);
   reader.readIfThere("exported", model.exported);
+  reader.readIfThere("metadata", model.metadata);
   auto readTensor = [&](Reader &item, TensorInfo &tensor) { ::readTensor(item, tensor, model.type); };
 
   reader.readIfThere("distributed", model.distributed);

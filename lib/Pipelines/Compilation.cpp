@@ -288,6 +288,11 @@ llvm::Error Compilation::makeReport() {
 llvm::Error Compilation::embed() {
   if (!options.plans.empty())
     module->setAttr(kPlansAttr, StringAttr::get(&context, options.plans));
+  NamedAttrList metadata;
+  for (const auto &[name, value] : options.metadata)
+    metadata.set(name, StringAttr::get(&context, value));
+  if (!metadata.empty())
+    module->setAttr(kMetadataAttr, metadata.getDictionary(&context));
   if (options.onPlanned)
     if (llvm::Error stop = options.onPlanned(describeModel(module, nameKernels(module))))
       return stop;

@@ -53,6 +53,8 @@ struct CompileArguments {
   std::string params, paramsMap;
   bool embed = false;    ///< `params`, into the object
   bool keepAxes = false; ///< of an exported program
+  std::vector<std::string> also;     ///< statements that are added to an exported program
+  std::vector<std::string> metadata; ///< name=value
   std::string compileTo;
   std::vector<std::string> cpu = {"v3", "v4"};
   std::vector<std::string> architectures = {"sm_80", "sm_90"};
@@ -63,6 +65,7 @@ struct CompileArguments {
 struct ImportArguments {
   std::string input;
   std::string output, paramsOut; ///< empty: standard output; none
+  std::vector<std::string> also; ///< statements that are added
 };
 
 /// Says what of an exported program an import has turned around, if anything.

@@ -40,7 +40,8 @@ static llvm::Expected<Source> readSource(const CompileArguments &arguments, std:
   Source source;
   if (llvm::StringRef(arguments.input).ends_with(".pt2")) {
     llvm::Expected<frontend::ImportedModel> model =
-        frontend::importExportedProgram(arguments.input, arguments.keepAxes || arguments.werror);
+        frontend::importExportedProgram(arguments.input,
+                                        {arguments.keepAxes || arguments.werror, arguments.also});
     if (!model)
       return model.takeError();
     reportImported(arguments.input, *model);
@@ -48,6 +49,9 @@ static llvm::Expected<Source> readSource(const CompileArguments &arguments, std:
     source.parameters = std::move(model->parameters);
     source.integers = std::move(model->integers);
   } else {
+    if (!arguments.also.empty())
+      return llvm::createStringError("--also adds to an exported program (.pt2); write the statement into '" +
+                                     arguments.input + "' instead");
     llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = readInputFile(arguments.input);
     if (!text)
       return text.takeError();
@@ -232,6 +236,10 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   options.distributed = arguments.distributed;
   options.along = arguments.along;
   options.fixed = arguments.fixed;
+  for (llvm::StringRef entry : arguments.metadata)
+    if (auto [name, value] = entry.split('='); !options.metadata.try_emplace(name.str(), value.str()).second)
+      return llvm::createStringError("--metadata " + name + ": expected one value, found '" +
+                                     options.metadata[name.str()] + "' and '" + value + "'");
   options.operationsPerByte = arguments.operationsPerByte;
   options.save = llvm::StringSwitch<SaveKind>(arguments.save)
                      .Case("none", SaveKind::None)

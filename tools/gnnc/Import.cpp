@@ -12,15 +12,27 @@
 #include "gnnc/Support/OutputFile.h"
 #include "gnnc/Support/Safetensors.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
+
 using namespace gnnc;
+
+/// In float32, where that has all of its numbers.
+static llvm::Error addParameter(SafetensorsWriter &writer, const frontend::ImportedTensor &tensor) {
+  auto isExact = [](double number) { return std::isnan(number) || double(float(number)) == number; };
+  if (!llvm::all_of(tensor.numbers, isExact))
+    return writer.add(tensor.name, ElementType::F64, tensor.shape, tensor.numbers.data());
+  std::vector<float> numbers(tensor.numbers.begin(), tensor.numbers.end());
+  return writer.add(tensor.name, ElementType::F32, tensor.shape, numbers.data());
+}
 
 static llvm::Expected<PendingFile> prepareParameters(const std::string &path, const frontend::ImportedModel &model) {
   SafetensorsWriter writer;
   for (const frontend::ImportedTensor &tensor : model.parameters)
-    if (llvm::Error error = writer.add(tensor.name, ElementType::F32, tensor.shape, tensor.numbers.data()))
+    if (llvm::Error error = addParameter(writer, tensor))
       return std::move(error);
   for (const frontend::ImportedIntegers &tensor : model.integers)
     if (llvm::Error error = writer.add(tensor.name, ElementType::I64, tensor.shape, tensor.numbers.data()))
@@ -40,7 +52,7 @@ int gnnc::runImport(const ImportArguments &arguments) {
   if (llvm::Error error = checkOverwriting({{"--output", arguments.output}, {"--params-out", arguments.paramsOut}},
                                            {{"the exported program", arguments.input}}))
     return fail(std::move(error));
-  llvm::Expected<frontend::ImportedModel> model = frontend::importExportedProgram(arguments.input);
+  llvm::Expected<frontend::ImportedModel> model = frontend::importExportedProgram(arguments.input, {false, arguments.also});
   if (!model)
     return fail(model.takeError());
   reportImported(arguments.input, *model);

@@ -214,6 +214,10 @@ void Inspector::printText() {
         << ", " << formatBytes(uint64_t(numbers * elementBytes(info.type))) << "\n";
   if (!info.unusedParams.empty())
     out << "not in the object, because no output depends on them\n  " << llvm::join(info.unusedParams, ", ") << "\n";
+  if (!info.metadata.empty())
+    out << "metadata\n";
+  for (const auto &[name, value] : info.metadata)
+    out << "  " << name << " = " << value << "\n";
   printStates();
   printTensors("outputs", info.outputs);
   printPrograms();

@@ -70,6 +70,15 @@ static CLI::Option *addDefines(CLI::App &command, CompileArguments &arguments) {
       ->check(checkDefine);
 }
 
+static void addAlso(CLI::App &command, std::vector<std::string> &statements) {
+  command
+      .add_option("--also", statements,
+                  "Of an exported program (.pt2): a statement of the language to add at the end of its model, such as "
+                  "'output forces = -gradient(energy, positions)'; may be repeated")
+      ->type_name("STATEMENT")
+      ->allow_extra_args(false);
+}
+
 static void addWerror(CLI::App &command, CompileArguments &arguments) {
   command.add_flag("--werror", arguments.werror, "Treat warnings as errors");
 }
@@ -200,6 +209,14 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   command->add_flag("--keep-axes", arguments.keepAxes,
                     "Of an exported program (.pt2): refuse arguments and results that do not have the axis of elements "
                     "first, which otherwise comes first in the model");
+  addAlso(*command, arguments.also);
+  command
+      ->add_option("--metadata", arguments.metadata,
+                   "A text that the object carries under a name, for programs that load it: 'gnnc inspect' and the C "
+                   "function 'describe' show it; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
+      ->check(checkDefine);
   params->needs(embed);
   embed->needs(params);
   command
@@ -305,6 +322,7 @@ static void addImport(CLI::App &app, ImportArguments &arguments) {
   CLI::App *command = app.add_subcommand(
       "import", "Write a model that PyTorch has exported (torch.export.save) as a text in the gnnc language");
   command->add_option("MODEL.pt2", arguments.input, "Exported program")->required();
+  addAlso(*command, arguments.also);
   command->add_option("-o,--output", arguments.output, "File for the text; default: standard output");
   command->add_option("--params-out", arguments.paramsOut,
                       "Write the parameters and buffers (.safetensors), by PyTorch's names, to this file");

@@ -57,7 +57,7 @@ LogicalResult verifyElsewhere(StringRef name, Error error) {
           .Cases({kNameAttr, kAxesAttr}, "an argument or a result of a function")
           .Cases({kRoleAttr, kFillAttr, kSeedAttr, kNumbersAttr, kHaloOfAttr}, "an argument of a function")
           .Case(kUpdatesAttr, "a result of a function")
-          .Cases({kSparseAttr, kExportedAttr, kUnusedParamsAttr, kPlansAttr, kDistributedAttr}, "a module")
+          .Cases({kSparseAttr, kExportedAttr, kUnusedParamsAttr, kPlansAttr, kDistributedAttr, kMetadataAttr}, "a module")
           .Case(kSourceAttr, "a module or an argument of a function")
           .Cases({kAgainAttr, kKeepAttr}, "an operation of a function that has results")
           .Default("");
@@ -210,7 +210,7 @@ LogicalResult MPDFGDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   if (auto module = dyn_cast<ModuleOp>(op)) {
     if (name == kSparseAttr)
       return verifySparse(module, attribute.getValue(), error);
-    if (name == kSourceAttr || name == kDistributedAttr)
+    if (name == kSourceAttr || name == kDistributedAttr || name == kMetadataAttr)
       return verifyStrings(attribute.getValue(), error);
     if (name == kExportedAttr)
       return verifyUnit(attribute.getValue(), error);

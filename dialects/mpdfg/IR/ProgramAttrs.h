@@ -36,6 +36,7 @@ inline constexpr llvm::StringLiteral kUpdatesAttr = "mpdfg.updates"; ///< Argume
 /// from (see gnnc/Host/GraphSource.h).
 inline constexpr llvm::StringLiteral kSourceAttr = "mpdfg.source";
 inline constexpr llvm::StringLiteral kExportedAttr = "mpdfg.exported"; ///< unit: see ModelSpec::exported
+inline constexpr llvm::StringLiteral kMetadataAttr = "mpdfg.metadata"; ///< strings: see CompileOptions::metadata
 inline constexpr llvm::StringLiteral kPlansAttr = "mpdfg.plans"; ///< JSON: the plans that this one was chosen from
 inline constexpr llvm::StringLiteral kUnusedParamsAttr = "mpdfg.unused_params"; ///< names: see ModelSpec::unusedParams
 inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse";              ///< array of SparseInputAttr

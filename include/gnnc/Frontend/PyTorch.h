@@ -25,7 +25,7 @@ namespace gnnc::frontend {
 struct ImportedTensor {
   std::string name; ///< PyTorch's: `conv.lin.weight`
   std::vector<int64_t> shape;
-  std::vector<float> numbers;
+  std::vector<double> numbers; ///< as exact as the file has them
 };
 
 /// Integers that an imported model has itself, such as the edges of a fixed graph: what sources in its text call so.
@@ -44,10 +44,17 @@ struct ImportedModel {
   std::vector<std::string> moved;
 };
 
+struct ImportOptions {
+  /// Refuse a program whose arguments or results have the axis of elements elsewhere than first; otherwise it comes
+  /// first in the model.
+  bool keepAxes = false;
+  /// Statements of the language that are added at the end of the model, where they see its inputs and outputs.
+  std::vector<std::string> statements;
+};
+
 /// Imports the file at `path`. The error is one line: the file, the node, the user's source line, the reason and what
-/// to change. `keepAxes`: a program is refused whose arguments or results have the axis of elements elsewhere than
-/// first; otherwise it comes first in the model.
-llvm::Expected<ImportedModel> importExportedProgram(const std::string &path, bool keepAxes = false);
+/// to change.
+llvm::Expected<ImportedModel> importExportedProgram(const std::string &path, const ImportOptions &options = {});
 
 } // namespace gnnc::frontend
 

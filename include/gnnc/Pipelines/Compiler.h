@@ -23,6 +23,7 @@
 #include "llvm/Support/Error.h"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -99,6 +100,8 @@ struct CompileOptions {
   std::function<llvm::Error(llvm::StringRef description)> onPlanned;
   /// The plans that were compared, for the description (JSON, as ModelInfo's `plans`); empty: none were.
   std::string plans;
+  /// Texts that the object's description carries, by name.
+  std::map<std::string, std::string> metadata;
   /// Called once before code generation, if the result is an object, with the model's description of itself (JSON, as
   /// of `describe`, without kernels): returns the parameters and states whose values the object is to hold. What is
   /// compiled and cached does not depend on them. May be empty.

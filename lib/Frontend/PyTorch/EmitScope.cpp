@@ -223,7 +223,7 @@ std::string Emitter::declareInfinity() {
     return "";
   infinity = unique("infinity");
   tensors.push_back(infinity);
-  program.constants.push_back({infinity, {}, {HUGE_VALF}});
+  program.constants.push_back({infinity, {}, {HUGE_VAL}});
   return "  state " + infinity + "[] as \"" + infinity + "\"\n";
 }
 

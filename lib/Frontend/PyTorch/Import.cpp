@@ -31,12 +31,12 @@ template <typename T> static T load(const std::byte *from) {
   return value;
 }
 
-static float loadNumber(ScalarType type, const std::byte *data, int64_t at) {
+static double loadNumber(ScalarType type, const std::byte *data, int64_t at) {
   switch (type) {
   case ScalarType::Float32:
     return load<float>(data + at * 4);
   case ScalarType::Float64:
-    return float(load<double>(data + at * 8));
+    return load<double>(data + at * 8);
   case ScalarType::BFloat16: {
     uint32_t bits = uint32_t(load<uint16_t>(data + at * 2)) << 16;
     float value;
@@ -260,8 +260,17 @@ static bool mentions(llvm::StringRef text, llvm::StringRef name) {
   return false;
 }
 
+/// With further statements at the end of its model, which is the last thing in a text.
+static void addStatements(std::string &text, const std::vector<std::string> &statements) {
+  std::string lines;
+  for (const std::string &statement : statements)
+    lines += "  " + statement + "\n";
+  text.insert(text.rfind('}'), lines);
+}
+
 /// `moved`: of what the program is another arrangement, in words.
-static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, const std::vector<std::string> &moved) {
+static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, const std::vector<std::string> &moved,
+                                            const std::vector<std::string> &statements) {
   Recover recover(exported);
   try {
     RecoveredProgram program = recover.run();
@@ -274,6 +283,7 @@ static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, con
     model.fixedSizes = std::move(program.fixedSizes);
     Emitted emitted = emit(std::move(program), llvm::sys::path::stem(exported.path).str(), heading + ".");
     model.text = std::move(emitted.text);
+    addStatements(model.text, statements);
     for (const std::string &name : emitted.tensors)
       if (auto stored = exported.tensors.find(name); stored != exported.tensors.end())
         model.parameters.push_back(readTensor(name, stored->second));
@@ -293,17 +303,18 @@ static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, con
   }
 }
 
-llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::string &path, bool keepAxes) {
+llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::string &path,
+                                                                  const ImportOptions &options) {
   llvm::Expected<ExportedProgram> exported = readExportedProgram(path);
   if (!exported)
     return exported.takeError();
-  llvm::Expected<ImportedModel> model = import(*exported, {});
-  if (model || keepAxes)
+  llvm::Expected<ImportedModel> model = import(*exported, {}, options.statements);
+  if (model || options.keepAxes)
     return model;
   std::vector<std::string> moved = bringToFront(*exported);
   if (moved.empty())
     return model;
-  llvm::Expected<ImportedModel> arranged = import(*exported, moved);
+  llvm::Expected<ImportedModel> arranged = import(*exported, moved, options.statements);
   if (!arranged) { // the first reason is about the program as its author knows it
     llvm::consumeError(arranged.takeError());
     return model;

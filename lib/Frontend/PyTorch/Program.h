@@ -133,7 +133,7 @@ public:
   struct Constant {
     std::string name;
     std::vector<int64_t> shape;
-    std::vector<float> numbers;
+    std::vector<double> numbers;
   };
   std::vector<Constant> constants;
   /// Integers that the program has itself, by the names that sources have for them.

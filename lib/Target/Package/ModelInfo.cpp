@@ -359,6 +359,12 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
     else
       llvm::consumeError(value.takeError());
   }
+  if (auto metadata = module->getAttrOfType<DictionaryAttr>(kMetadataAttr)) {
+    llvm::json::Object texts;
+    for (NamedAttribute entry : metadata)
+      texts[entry.getName().getValue()] = cast<StringAttr>(entry.getValue()).getValue();
+    document["metadata"] = std::move(texts);
+  }
   if (auto names = module->getAttrOfType<ArrayAttr>(kUnusedParamsAttr)) {
     llvm::json::Array unused;
     for (StringRef name : names.getAsValueRange<StringAttr>())

@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from .. import _safetensors
 from .._errors import CompileError
 from .._library import Library
-from . import _arranged, _containers, _export, _lazy
+from . import _arranged, _containers, _export, _force_field, _lazy
 from ._effects import FirstCallFills
 from ._module import CompiledModule, Options, compiler_options
 
@@ -79,6 +79,11 @@ def export(
     *,
     kwargs: Mapping[str, Any] | None = None,
     gradient: bool = False,
+    forces: str | None = None,
+    stress: bool = False,
+    cutoff: float | None = None,
+    elements: Sequence[str | int] | None = None,
+    metadata: Mapping[str, str] | None = None,
     options: Sequence[str] = (),
 ) -> Path:
     """Compiles a module into a shared object for C, C++ and `gnnc.load`.
@@ -86,9 +91,26 @@ def export(
     `inputs` and `kwargs`: as for `compile`. `gradient`: with the program `gradient`. Parameters that are not in the object
     are written beside it, as `model.safetensors` for `model.so`: `gnnc.load("model.so", parameters="model.safetensors")`.
     Objects have the axis of nodes first: where the module has it elsewhere, as in x of [features, nodes], a warning says
-    which arguments and results have it first in the object. Returns the object's path.
+    which arguments and results have it first in the object. Results that the module returns in a dict go by its keys.
+    `metadata`: texts that the object carries, by name.
+
+    `forces`: the module computes an energy, and this argument of its forward has the positions: the object's outputs are
+    `energy`, `energies` (if the module returns one for each atom), `forces` and with `stress` also `virial`, and hosts
+    that simulate molecules can use it. What forward's other arguments may be, and what a host has to know with `cutoff`
+    (in the unit of the positions) and `elements`, says docs/ForceFields.md.
+
+    Raises as `compile`, and `gnnc.Error` where `forces` does not fit the module.
     """
     args, named = _arguments(inputs, kwargs)
+    options = [*options, *(word for each in (metadata or {}).items() for word in ("--metadata", "=".join(each)))]
+    if forces is None and (stress or cutoff is not None or elements is not None):
+        raise TypeError("stress, cutoff and elements are of force fields: say which argument has positions with forces=")
+    if forces is not None:
+        field = _force_field.force_field(
+            model, args, named, positions=forces, stress=stress, cutoff=cutoff, elements=elements
+        )
+        model, args, named = field.model, (), field.kwargs
+        options = [*options, *field.options()]
     if _containers.has_containers(args, named):
         layout = _containers.layout_of(args, named)
         model, args, named = (

@@ -48,6 +48,7 @@ from ._nothing import leave_out_nothing
 from ._reach import reached_by_gradients
 from ._reads import Reads, members_of
 from ._reasons import deciding, reason_of
+from ._result_names import name_results
 from ._thread_patches import ThreadPatch
 from ._training import Training, make_functional
 
@@ -566,6 +567,8 @@ def _build(
     folder = tempfile.mkdtemp(prefix="gnnc-")
     source = Path(folder) / f"{type(model).__name__}.pt2"
     try:
+        if output is not None:
+            name_results(program)
         with _quietly():
             program._example_inputs = None  # they may be large, and nobody reads them
             try:

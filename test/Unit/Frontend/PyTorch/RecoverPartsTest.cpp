@@ -123,7 +123,7 @@ TEST(RecoverPartsTest, SequencesAreStates) {
   Recover recover(b.program);
   RecoveredProgram program = recover.run();
   ASSERT_EQ(program.constants.size(), 1u);
-  EXPECT_EQ(program.constants[0].numbers, (std::vector<float>{0, 1, 2, 3}));
+  EXPECT_EQ(program.constants[0].numbers, (std::vector<double>{0, 1, 2, 3}));
 }
 
 TEST(RecoverPartsTest, MasksOfComputedNumbersAreJoined) {
