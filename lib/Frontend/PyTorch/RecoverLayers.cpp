@@ -137,21 +137,23 @@ void Recover::opIndex(const NormalNode &node) {
       dims.push_back(i);
   if (dims.size() == 2 && dims[1] == dims[0] + 1 && dims[1] < x.dims.size()) {
     // x[rows, columns]: for each pair of a row and a feature what is there.
-    bool rowsFirst = x.dims[dims[0]].kind == Kind::Space && x.dims[dims[1]].kind == Kind::Axis;
-    bool rowsLast = x.dims[dims[1]].kind == Kind::Space && x.dims[dims[0]].kind == Kind::Axis;
+    auto isFeature = [](const Dim &dim) { return dim.kind == Kind::Axis || dim.kind == Kind::Unit; };
+    bool rowsFirst = x.dims[dims[0]].kind == Kind::Space && isFeature(x.dims[dims[1]]);
+    bool rowsLast = x.dims[dims[1]].kind == Kind::Space && isFeature(x.dims[dims[0]]);
     IndexTensor rows = indexOf(places[dims[rowsLast ? 1 : 0]]), columns = indexOf(places[dims[rowsLast ? 0 : 1]]);
     auto isList = [](const IndexTensor &index) {
-      return index.dims.size() == 1 && index.components.size() == 1 && index.components[0]->isList &&
-             !index.components[0]->isTruth;
+      return index.dims.size() == 1 && index.components.size() == 1 && !index.components[0]->isTruth;
     };
     if ((!rowsFirst && !rowsLast) || !isList(rows) || !isList(columns) || !(rows.dims[0].size == columns.dims[0].size))
       throw Refusal{"it is indexed along two axes at once"};
     size_t row = dims[rowsLast ? 1 : 0], column = dims[rowsLast ? 0 : 1];
     Tensor picked = gather(x, row, rows);
-    int axis = picked.dims[column].id;
-    int space = spaceOf(SymbolicExpr(picked.dims[column].size));
-    int chosen = program.oneHot(mapOf(columns.components[0], picked.dims[row].id, space), axis);
-    picked.value = program.dot(picked.value, chosen, {axis});
+    if (picked.dims[column].kind == Kind::Axis) {
+      int axis = picked.dims[column].id;
+      int space = spaceOf(SymbolicExpr(picked.dims[column].size));
+      int chosen = program.oneHot(mapOf(oneList(columns), picked.dims[row].id, space), axis);
+      picked.value = program.dot(picked.value, chosen, {axis});
+    } // else there is one column to choose
     picked.dims.erase(picked.dims.begin() + ptrdiff_t(column));
     return define(node, picked);
   }

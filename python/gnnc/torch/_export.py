@@ -49,6 +49,7 @@ from ._reach import reached_by_gradients
 from ._reads import Reads, members_of
 from ._reasons import deciding, reason_of
 from ._result_names import name_results
+from ._scripts import interpreted_scripts
 from ._thread_patches import ThreadPatch
 from ._training import Training, make_functional
 
@@ -271,6 +272,21 @@ def _exported(
 ) -> tuple[ExportedProgram, _Way]:
     """The same, and how. `ways`: what is tried, in this order. `sides`: of branches on sizes that depend on numbers,
     those to trace; None: such branches are refused."""
+    with interpreted_scripts(model):
+        return _traced(model, args, kwargs, moves, reads, held, inner, ways, sides)
+
+
+def _traced(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    moves: bool,
+    reads: Reads,
+    held: frozenset[int],
+    inner: bool,
+    ways: Sequence[_Way],
+    sides: Sides | None,
+) -> tuple[ExportedProgram, _Way]:
     check_hooks(model)
     failures: list[Exception] = []
     tries = [(replace(way), moves) for way in ways]
