@@ -78,7 +78,7 @@ struct SplitUnrelatedRows : public gnnc::impl::SplitUnrelatedRowsBase<SplitUnrel
         SmallVector<Piece> pieces = findPieces(sweep);
         if (pieces.size() < 2)
           continue;
-        if (Parts parts = findParts(sweep, pieces); parts.size() > 1) {
+        if (Parts parts = findParts(sweep, pieces); parts.size() > 1 && !sharesMost(pieces, parts)) {
           keepWhole(sweep, pieces, parts);
           split(sweep, pieces, parts);
         }
@@ -148,6 +148,30 @@ struct SplitUnrelatedRows : public gnnc::impl::SplitUnrelatedRowsBase<SplitUnrel
       llvm::sort(part);
     llvm::sort(parts);
     return parts;
+  }
+
+  /// Whether the sweeps would do more than half of the work again: then its rows are not unrelated.
+  static bool sharesMost(ArrayRef<Piece> pieces, const Parts &parts) {
+    DenseMap<Operation *, int64_t> times;
+    for (ArrayRef<unsigned> part : parts) {
+      SetVector<Operation *> cone;
+      for (unsigned i : part)
+        if (Operation *op = pieces[i].value.getDefiningOp())
+          cone.insert(op);
+      for (size_t i = 0; i < cone.size(); ++i) {
+        ++times[cone[i]];
+        for (Value operand : cone[i]->getOperands())
+          if (Operation *op = operand.getDefiningOp())
+            cone.insert(op);
+      }
+    }
+    double once = 0, again = 0;
+    for (auto [op, count] : times)
+      if (auto row = dyn_cast<CostOpInterface>(op)) {
+        once += double(row.flopsPerRow());
+        again += double(row.flopsPerRow()) * double(count - 1);
+      }
+    return again > once / 2;
   }
 
   /// A joined row whose pieces are all made by one sweep is joined there.

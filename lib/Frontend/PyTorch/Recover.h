@@ -138,6 +138,7 @@ private:
   Tensor withoutRow(Tensor x, size_t dim);
   Tensor toAxis(Tensor x, size_t dim);
   Tensor gather(Tensor x, size_t dim, const IndexTensor &index);
+  Tensor gatherTwo(const Tensor &x, size_t dim, const IndexTensor &a, const IndexTensor &b);
   Tensor gatherOfGroup(Tensor x, size_t dim, const Index &at);
   Tensor gatherList(Tensor x, size_t dim, const Index &index);
   Tensor rowsFrom(const Tensor &x, size_t dim, const Index &first, const Index &last, int64_t step,

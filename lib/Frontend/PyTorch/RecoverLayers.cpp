@@ -125,6 +125,61 @@ IndexTensor Recover::fromFront(const IndexTensor &at, const SymbolicExpr &size) 
   return {{{IndexDim::Kind::Long, at.dims[0].size}}, {listOf(places)}};
 }
 
+/// Of an index [n, 1] or [1, n] the list; nothing if it has other axes.
+static std::optional<IndexTensor> alongAxis(IndexTensor at, size_t axis) {
+  if (at.dims.size() != 2 || at.dims[1 - axis].kind != IndexDim::Kind::Unit || at.dims[axis].kind == IndexDim::Kind::Unit)
+    return std::nullopt;
+  at.dims.erase(at.dims.begin() + ptrdiff_t(1 - axis));
+  return at;
+}
+
+/// x[a, b] of two axes that follow each other, of which `dim` is the first.
+Tensor Recover::gatherTwo(const Tensor &x, size_t dim, const IndexTensor &a, const IndexTensor &b) {
+  Refusal none{"it is indexed along two axes at once"};
+  // x[a[:, None], b[None, :]]: all of a with all of b.
+  std::optional<IndexTensor> first = alongAxis(a, 0), second = alongAxis(b, 1);
+  if (first && second)
+    return gather(gather(x, dim, fromFront(*first, sizeOf(x.dims[dim]))), dim + 1,
+                  fromFront(*second, sizeOf(x.dims[dim + 1])));
+  auto isList = [](const IndexTensor &index) {
+    return index.dims.size() == 1 && llvm::none_of(index.components, [](const Index &each) { return each->isTruth; });
+  };
+  if (!isList(a) || !isList(b) || !(a.dims[0].size == b.dims[0].size))
+    throw none;
+  // Places that are known now are places along one axis, which the two are together.
+  std::optional<std::vector<int64_t>> knownA = constantsOf(a), knownB = constantsOf(b);
+  SymbolicExpr rows = sizeOf(x.dims[dim]), columns = sizeOf(x.dims[dim + 1]);
+  if (knownA && knownB && rows.getFactors().empty() && columns.getFactors().empty()) {
+    std::vector<Index> together;
+    for (auto [i, j] : llvm::zip(*knownA, *knownB))
+      together.push_back(constant((i < 0 ? i + rows.getNumber() : i) * columns.getNumber() +
+                                  (j < 0 ? j + columns.getNumber() : j)));
+    std::vector<SymbolicExpr> sizes;
+    for (const Dim &each : x.dims)
+      sizes.push_back(sizeOf(each));
+    sizes[dim] = SymbolicExpr(rows.getNumber() * columns.getNumber());
+    sizes.erase(sizes.begin() + ptrdiff_t(dim) + 1);
+    IndexDim::Kind kind = together.size() == 1 ? IndexDim::Kind::Unit : IndexDim::Kind::Small;
+    return gather(reshape(x, sizes), dim, {{{kind, SymbolicExpr(int64_t(together.size()))}}, together});
+  }
+  // x[rows, columns]: for each pair of a row and a feature what is there.
+  auto isFeature = [](const Dim &each) { return each.kind == Kind::Axis || each.kind == Kind::Unit; };
+  bool rowsFirst = x.dims[dim].kind == Kind::Space && isFeature(x.dims[dim + 1]);
+  bool rowsLast = x.dims[dim + 1].kind == Kind::Space && isFeature(x.dims[dim]);
+  if ((!rowsFirst && !rowsLast) || a.components.size() != 1 || b.components.size() != 1)
+    throw none;
+  size_t row = rowsLast ? dim + 1 : dim, column = rowsLast ? dim : dim + 1;
+  Tensor picked = gather(x, row, rowsLast ? b : a);
+  if (picked.dims[column].kind == Kind::Axis) {
+    int axis = picked.dims[column].id;
+    int space = spaceOf(SymbolicExpr(picked.dims[column].size));
+    int chosen = program.oneHot(mapOf(oneList(rowsLast ? a : b), picked.dims[row].id, space), axis);
+    picked.value = program.dot(picked.value, chosen, {axis});
+  } // else there is one column to choose
+  picked.dims.erase(picked.dims.begin() + ptrdiff_t(column));
+  return picked;
+}
+
 void Recover::opIndex(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   bool byMask = node.op == "masked_select";
@@ -135,28 +190,8 @@ void Recover::opIndex(const NormalNode &node) {
   for (size_t i = 0; i < places.size(); ++i)
     if (!places[i].empty())
       dims.push_back(i);
-  if (dims.size() == 2 && dims[1] == dims[0] + 1 && dims[1] < x.dims.size()) {
-    // x[rows, columns]: for each pair of a row and a feature what is there.
-    auto isFeature = [](const Dim &dim) { return dim.kind == Kind::Axis || dim.kind == Kind::Unit; };
-    bool rowsFirst = x.dims[dims[0]].kind == Kind::Space && isFeature(x.dims[dims[1]]);
-    bool rowsLast = x.dims[dims[1]].kind == Kind::Space && isFeature(x.dims[dims[0]]);
-    IndexTensor rows = indexOf(places[dims[rowsLast ? 1 : 0]]), columns = indexOf(places[dims[rowsLast ? 0 : 1]]);
-    auto isList = [](const IndexTensor &index) {
-      return index.dims.size() == 1 && index.components.size() == 1 && !index.components[0]->isTruth;
-    };
-    if ((!rowsFirst && !rowsLast) || !isList(rows) || !isList(columns) || !(rows.dims[0].size == columns.dims[0].size))
-      throw Refusal{"it is indexed along two axes at once"};
-    size_t row = dims[rowsLast ? 1 : 0], column = dims[rowsLast ? 0 : 1];
-    Tensor picked = gather(x, row, rows);
-    if (picked.dims[column].kind == Kind::Axis) {
-      int axis = picked.dims[column].id;
-      int space = spaceOf(SymbolicExpr(picked.dims[column].size));
-      int chosen = program.oneHot(mapOf(oneList(columns), picked.dims[row].id, space), axis);
-      picked.value = program.dot(picked.value, chosen, {axis});
-    } // else there is one column to choose
-    picked.dims.erase(picked.dims.begin() + ptrdiff_t(column));
-    return define(node, picked);
-  }
+  if (dims.size() == 2 && dims[1] == dims[0] + 1 && dims[1] < x.dims.size())
+    return define(node, gatherTwo(x, dims[0], indexOf(places[dims[0]]), indexOf(places[dims[1]])));
   if (dims.size() != 1)
     throw Refusal{"it is indexed along two axes at once"};
   size_t dim = dims[0];
