@@ -109,8 +109,9 @@ class Mace(nn.Module):
 
     def __init__(self, channels: int = 128) -> None:
         super().__init__()
+        from mace import modules  # first: it says how e3nn may load its constants
+
         from e3nn import o3
-        from mace import modules
 
         block = modules.interaction_classes["RealAgnosticResidualInteractionBlock"]
         self.mace = modules.ScaleShiftMACE(

@@ -205,6 +205,7 @@ private:
   Tensor scalar(double value);
   /// Numbers that are written into the program, row-major.
   Tensor constantTensor(const std::vector<double> &numbers, const std::vector<int64_t> &sizes);
+  Tensor storedConstant(const std::vector<double> &numbers, const std::vector<int64_t> &sizes);
   int sizeAsNumber(const SymbolicExpr &size);
   Tensor squeezed(Tensor x, size_t dim);
   Tensor unsqueezed(Tensor x, size_t dim);

@@ -127,6 +127,12 @@ Tensor Recover::constantTensor(const std::vector<double> &numbers, const std::ve
       result.dims.push_back(dimOf(size));
     return result;
   }
+  return storedConstant(numbers, sizes);
+}
+
+/// The same, as a state of the model, also where all numbers are equal.
+Tensor Recover::storedConstant(const std::vector<double> &numbers, const std::vector<int64_t> &sizes) {
+  Tensor result;
   RecoveredProgram::Constant constant;
   auto isTaken = [&](const std::string &name) {
     return exported.tensors.count(name) != 0 ||

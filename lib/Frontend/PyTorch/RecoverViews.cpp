@@ -26,6 +26,9 @@ static void rename(const RecoveredProgram &program, std::vector<Dim> &dims, int 
   }
 }
 
+/// Numbers that are repeated more often are multiplied by a row of ones.
+static constexpr int64_t kMostCopies = 256;
+
 Tensor Recover::withAxis(Tensor x, size_t dim) {
   Dim &each = x.dims[dim];
   if (each.kind == Kind::Group)
@@ -44,8 +47,14 @@ Tensor Recover::withAxis(Tensor x, size_t dim) {
     each = {Kind::Axis, one, 1};
   } else if (each.kind == Kind::Repeat) {
     int64_t size = each.size;
-    if (size > 256)
-      throw Refusal{"it repeats numbers " + std::to_string(size) + " times; broadcasting does without"};
+    if (size > kMostCopies) {
+      Tensor ones = storedConstant(std::vector<double>(size_t(size), 1), {size});
+      Tensor once = x;
+      once.dims[dim] = Dim();
+      for (size_t i = dim + 1; i < x.dims.size(); ++i)
+        ones.dims.emplace_back();
+      return binary("*", once, ones);
+    }
     Tensor once = x;
     once.dims[dim] = Dim();
     once = withAxis(once, dim);

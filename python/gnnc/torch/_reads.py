@@ -25,6 +25,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ._scripts import interpreted
+
 #: What every module has, and what is looked at elsewhere: which submodules and tensors there are, and the mode.
 _OWN = {
     *("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "training", "__class__", "__dict__"),
@@ -61,13 +63,14 @@ def is_plain(value: Any) -> bool:
 
 
 def members_of(module: nn.Module) -> list[nn.Module]:
-    """All modules that a call may run: submodules, and those that one of them has as a plain attribute or in a list."""
-    found = list(module.modules())
+    """All modules that a call may run: submodules, and those that one of them has as a plain attribute or in a list. What
+    stands for modules of TorchScript is in their places."""
+    found = list(map(interpreted, module.modules()))
     seen = set(map(id, found))
     for each in found:  # grows meanwhile
         for value in vars(each).values():
             for hidden in _modules_in(value):
-                more = [inner for inner in hidden.modules() if id(inner) not in seen]
+                more = [inner for inner in map(interpreted, hidden.modules()) if id(inner) not in seen]
                 seen.update(map(id, more))
                 found += more
     return found

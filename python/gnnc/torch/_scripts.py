@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -158,28 +158,62 @@ class _Frame:
         return carried
 
 
+class _Live(dict[str, Any]):
+    """Parameters or buffers of a module of TorchScript, whose own containers are no dicts. What replaces one there is
+    seen here."""
+
+    def __init__(self, script: ScriptModule, names: Iterable[str]) -> None:
+        super().__init__((name, None) for name in names)
+        self._script = script
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise KeyError(name)
+        return getattr(self._script, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
+
+    def values(self) -> Any:
+        return [self[name] for name in self]
+
+    def items(self) -> Any:
+        return [(name, self[name]) for name in self]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, None)
+        setattr(self._script, name, value)
+
+
+class _Held:
+    """Keeps a module from being found where members of another are looked for."""
+
+    __slots__ = ("script",)
+
+    def __init__(self, script: ScriptModule) -> None:
+        self.script = script
+
+
 class Interpreted(nn.Module):
     """Runs a module of TorchScript's as Python would."""
 
     def __init__(self, script: ScriptModule) -> None:
         super().__init__()
-        self.__dict__["_gnnc_script"] = script
-        for name, parameter in script.named_parameters(recurse=False):
-            self._parameters[name] = parameter
-        for name, buffer in script.named_buffers(recurse=False):
-            self._buffers[name] = buffer
+        self.__dict__["_gnnc_script"] = _Held(script)
+        self.__dict__["_parameters"] = _Live(script, [name for name, _ in script.named_parameters(recurse=False)])
+        self.__dict__["_buffers"] = _Live(script, [name for name, _ in script.named_buffers(recurse=False)])
         for name, child in script.named_children():
-            self._modules[name] = Interpreted(child) if isinstance(child, ScriptModule) else child
+            self._modules[name] = interpreted(child)
         self.training = script.training
 
     def __getattr__(self, name: str) -> Any:
         try:
             return super().__getattr__(name)
         except AttributeError:
-            return getattr(self.__dict__["_gnnc_script"], name)
+            return getattr(self.__dict__["_gnnc_script"].script, name)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        script = self.__dict__["_gnnc_script"]
+        script = self.__dict__["_gnnc_script"].script
         graph = script.inlined_graph
         schema = script._c._get_method("forward").schema
         frame = _Frame()
@@ -194,11 +228,20 @@ class Interpreted(nn.Module):
         return results[0] if len(results) == 1 else tuple(results)
 
 
+def interpreted(module: nn.Module) -> nn.Module:
+    """The module itself, or what stands for it if it is one of TorchScript's: always the same."""
+    if not isinstance(module, ScriptModule):
+        return module
+    found = module.__dict__.get("_gnnc_interpreted")
+    if found is None:
+        found = module.__dict__["_gnnc_interpreted"] = Interpreted(module)
+    return found
+
+
 @contextlib.contextmanager
 def interpreted_scripts(model: nn.Module) -> Iterator[None]:
     """Replaces modules of TorchScript below `model` for a while."""
     replaced: list[tuple[Any, str, nn.Module]] = []
-    made: dict[int, Interpreted] = {}
     seen: set[int] = set()
 
     def visit(module: nn.Module) -> None:
@@ -208,7 +251,7 @@ def interpreted_scripts(model: nn.Module) -> Iterator[None]:
         for name, child in list(module._modules.items()):
             if isinstance(child, ScriptModule):
                 replaced.append((module._modules, name, child))
-                module._modules[name] = made.setdefault(id(child), Interpreted(child))
+                module._modules[name] = interpreted(child)
             elif child is not None:
                 visit(child)
 
