@@ -194,6 +194,8 @@ def _refuse_function(cls: type, *args: Any, **_: Any) -> Any:
 
 #: Without Dynamo torch.export takes what an autograd.Function computes as a constant: its derivative would be lost.
 _FUNCTIONS = ThreadPatch(torch.autograd.Function, "apply", _refuse_function)
+#: torch writes down the modules that it meets, and what they say of themselves may format numbers, which are none then.
+_WORDS = ThreadPatch(nn.Module, "__repr__", lambda module: module._get_name())
 
 
 @contextlib.contextmanager
@@ -306,7 +308,13 @@ def _traced(
                 forms = exportable_forms(strict)
                 functions = contextlib.nullcontext() if strict else _FUNCTIONS.active()
                 watch = contextlib.nullcontext() if strict else watched_trace(model, reads, args, kwargs)
-                ours = without_checkpoints(), traced_sides(sides), _as_parameters(model), _keeping_tensors(model)
+                ours = (
+                    without_checkpoints(),
+                    traced_sides(sides),
+                    _as_parameters(model),
+                    _keeping_tensors(model),
+                    _WORDS.active(),
+                )
                 with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch, contextlib.ExitStack() as stack:
                     for each in ours:
                         stack.enter_context(each)

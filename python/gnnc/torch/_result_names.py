@@ -29,8 +29,9 @@ def name_results(program: ExportedProgram) -> None:
         node = nodes[spec.arg.name]
         if name in nodes or node.op == "placeholder" or times[spec.arg.name] > 1:
             continue
-        renamed[node.name] = name
-        node._rename(name)
+        before = node.name
+        node._rename(name)  # names of Python's functions get a number
+        renamed[before] = node.name
     for signature in (program.graph_signature, *(each.signature for each in program.module_call_graph)):
         for each in getattr(signature, "output_specs", None) or getattr(signature, "outputs", None) or ():
             argument = getattr(each, "arg", each)
