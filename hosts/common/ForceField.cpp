@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Lists of pairs change every few steps, and their number with them. On one rank a graph is prepared with room for more
-// pairs and updated within that, so that memory, the call and what a GPU has recorded stay; when the room is used up, or
-// the number of atoms differs, it is prepared again with more. Ranks have no such room, and prepare each time.
+// pairs and updated within that, so that memory, the call and what a GPU has recorded stay; when the room is used up,
+// or the number of atoms differs, it is prepared again with more. Ranks have no such room, and prepare each time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -105,12 +105,14 @@ void ForceField::State::describeGraph(const gnnc_collectives *collectives) {
     const std::vector<int64_t> &list = listOf(data, object.roles(), map);
     indices.push_back({map.name.c_str(), list.data(), static_cast<int64_t>(list.size()), 64, GNNC_INDEX_EACH});
   }
-  gnnc_graph_desc desc = {sizeof desc, static_cast<int32_t>(extents.size()), extents.data(),
-                          static_cast<int32_t>(indices.size()), indices.data(), 0, nullptr, nullptr, object.stream()};
+  gnnc_graph_desc desc = {sizeof desc,    static_cast<int32_t>(extents.size()),
+                          extents.data(), static_cast<int32_t>(indices.size()),
+                          indices.data(), 0,
+                          nullptr,        nullptr,
+                          object.stream()};
   gnnc_error error;
   int64_t count = static_cast<int64_t>(pairs.neighbour.size());
-  if (!collectives && graph && roomForPairs >= count &&
-      api.update(object.context(), graph, &desc, &error) == GNNC_OK)
+  if (!collectives && graph && roomForPairs >= count && api.update(object.context(), graph, &desc, &error) == GNNC_OK)
     return writeFixed();
 
   dropCall();
@@ -171,8 +173,8 @@ void ForceField::State::makeCall(Wanted wanted) {
     in.push_back(name.c_str());
   for (const std::string &name : outputNames)
     out.push_back(name.c_str());
-  gnnc_call_desc desc = {sizeof desc, static_cast<int32_t>(in.size()), nullptr, in.data(), out.data(),
-                         static_cast<int32_t>(out.size()), 0, nullptr};
+  gnnc_call_desc desc = {sizeof desc, static_cast<int32_t>(in.size()),  nullptr, in.data(),
+                         out.data(),  static_cast<int32_t>(out.size()), 0,       nullptr};
   gnnc_error error;
   size_t bytes = 0;
   object.check(object.api().make_call(graph, &desc, &call, &bytes, &error), error);

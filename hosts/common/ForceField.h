@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What hosts of objects that `gnnc.export(…, forces=…)` wrote have in common: which argument is for what, atoms and pairs
-// as the object wants them, memory of a device. Everything is in the model's units. Needs gnnc-c/gnnc.h and
+// What hosts of objects that `gnnc.export(…, forces=…)` wrote have in common: which argument is for what, atoms and
+// pairs as the object wants them, memory of a device. Everything is in the model's units. Needs gnnc-c/gnnc.h and
 // nlohmann/json.hpp, and nothing else of gnnc. Functions throw std::runtime_error with one line, unless it is said that
 // they do not.
 //
@@ -46,10 +46,10 @@ struct Wanted {
 };
 
 struct Results {
-  double energy = 0;            ///< of the own atoms if the model has `energies`, else of those of all ranks
-  std::vector<double> energies; ///< of own atoms; empty if the model does not have them
-  std::vector<double> forces;   ///< [atoms, 3], whole ones: what pairs of other ranks contribute is in them
-  double virial[9] = {};        ///< of all ranks: minus the derivative of the energy by strain
+  double energy = 0;              ///< of the own atoms if the model has `energies`, else of those of all ranks
+  std::vector<double> energies;   ///< of own atoms; empty if the model does not have them
+  std::vector<double> forces;     ///< [atoms, 3], whole ones: what pairs of other ranks contribute is in them
+  double virial[9] = {};          ///< of all ranks: minus the derivative of the energy by strain
   std::vector<double> pairForces; ///< [pairs, 3]: minus the derivative of the energy by the pair's vector
 };
 

@@ -93,7 +93,8 @@ void PairGNNC::coeff(int count, char **words) {
   if (!allocated)
     allocate();
   if (count != 3 + atom->ntypes)
-    error->all(FLERR, "pair_coeff for gnnc: expected * * MODEL.so and an element for each of {} atom types, found {} words",
+    error->all(FLERR,
+               "pair_coeff for gnnc: expected * * MODEL.so and an element for each of {} atom types, found {} words",
                atom->ntypes, count);
   if (std::string(words[0]) != "*" || std::string(words[1]) != "*")
     error->all(FLERR, "pair_coeff for gnnc: expected * * first, found {} {}", words[0], words[1]);
@@ -225,7 +226,8 @@ void PairGNNC::addHalo(Pairs &pairs) {
   };
   std::vector<int> from = begins(counts), to = begins(sends);
   std::vector<int> sent(size_t(to.back() + sends.back()));
-  MPI_Alltoallv(wanted.data(), counts.data(), from.data(), MPI_INT, sent.data(), sends.data(), to.data(), MPI_INT, world);
+  MPI_Alltoallv(wanted.data(), counts.data(), from.data(), MPI_INT, sent.data(), sends.data(), to.data(), MPI_INT,
+                world);
   pairs.sent.assign(sent.begin(), sent.end());
   pairs.haloCounts.assign(counts.begin(), counts.end());
   pairs.sendCounts.assign(sends.begin(), sends.end());
@@ -316,7 +318,9 @@ void PairGNNC::tally(const Results &results) {
   for (size_t pair = 0; pair < centres.size(); ++pair) {
     int i = centres[pair], j = neighbours[pair];
     for (int k = 0; k < 6; ++k) {
-      auto part = [&](int a, int b) { return (atom->x[j][a] - atom->x[i][a]) * results.pairForces[3 * pair + size_t(b)]; };
+      auto part = [&](int a, int b) {
+        return (atom->x[j][a] - atom->x[i][a]) * results.pairForces[3 * pair + size_t(b)];
+      };
       vatom[i][k] += (part(kRow[k], kColumn[k]) + part(kColumn[k], kRow[k])) / 2;
     }
   }

@@ -8,10 +8,10 @@
 //   pair_style gnnc [device cpu|cuda|cuda:N] [threads N]
 //   pair_coeff * * model.so H O
 //
-// Pairs are those of LAMMPS's full list. A ghost is not an atom of the model: it stands for the atom that it is an image
-// of, on this rank or another one, and the way there is the pair's shift. So a model of several layers needs no longer
-// cutoff: rows of neighbours are exchanged between layers, by the object itself over the communicator of LAMMPS, and
-// forces come back to their atoms whole.
+// Pairs are those of LAMMPS's full list. A ghost is not an atom of the model: it stands for the atom that it is an
+// image of, on this rank or another one, and the way there is the pair's shift. So a model of several layers needs no
+// longer cutoff: rows of neighbours are exchanged between layers, by the object itself over the communicator of LAMMPS,
+// and forces come back to their atoms whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,8 +59,8 @@ private:
   int threads = 0;
   std::unique_ptr<gnnc::hosts::ForceField> model;
   gnnc_mpi *ranks = nullptr;
-  std::vector<int> elements; ///< atomic number of each type of LAMMPS, from 1
-  std::vector<Home> homes;   ///< of own atoms and ghosts
+  std::vector<int> elements;            ///< atomic number of each type of LAMMPS, from 1
+  std::vector<Home> homes;              ///< of own atoms and ghosts
   std::vector<int> centres, neighbours; ///< of the pairs in force, as LAMMPS numbers atoms
   std::vector<double> shifts;
   std::vector<int> listedCentres, listedNeighbours; ///< what lists are compared with

@@ -25,9 +25,7 @@ struct gnnc_lammps_plugin {
 
 typedef void (*gnnc_lammps_register)(gnnc_lammps_plugin *plugin, void *lammps);
 
-static void *createPair(void *lammps) {
-  return new LAMMPS_NS::PairGNNC(static_cast<LAMMPS_NS::LAMMPS *>(lammps));
-}
+static void *createPair(void *lammps) { return new LAMMPS_NS::PairGNNC(static_cast<LAMMPS_NS::LAMMPS *>(lammps)); }
 
 __attribute__((visibility("default"))) void lammpsplugin_init(void *lammps, void *handle, void *registration) {
   gnnc_lammps_plugin plugin = {static_cast<LAMMPS_NS::LAMMPS *>(lammps)->version,

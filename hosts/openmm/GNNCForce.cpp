@@ -138,8 +138,8 @@ private:
     listedReach = reach;
     OpenMM::NeighborList found;
     if (model->cutoff() > 0)
-      OpenMM::computeNeighborListVoxelHash(found, int(places.size()), places,
-                                           std::vector<std::set<int>>(places.size()), box, periodic, reach);
+      OpenMM::computeNeighborListVoxelHash(found, int(places.size()), places, std::vector<std::set<int>>(places.size()),
+                                           box, periodic, reach);
     neighbours.clear();
     centres.clear();
     shifts.clear();

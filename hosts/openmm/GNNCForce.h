@@ -16,8 +16,8 @@
 namespace GNNCPlugin {
 
 /// Energies and forces of an object that `gnnc.export(…, forces=…)` wrote, on all platforms of OpenMM: positions and
-/// forces go through the host. With periodic boundaries the box has to be at least twice as wide as the cutoff, as OpenMM
-/// asks of its own forces.
+/// forces go through the host. With periodic boundaries the box has to be at least twice as wide as the cutoff, as
+/// OpenMM asks of its own forces.
 class __attribute__((visibility("default"))) GNNCForce : public OpenMM::Force {
 public:
   /// `file`: the object. `atomicNumbers`: of each particle of the system, or of each of `particles`.

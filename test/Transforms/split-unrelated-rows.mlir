@@ -146,3 +146,33 @@ func.func @pieces(%w: !edge5632, %x: !edge32, %y: tensor<?x64xf32, #mpdfg.on<@ed
   } : (!edge5632, !edge32, tensor<?x64xf32, #mpdfg.on<@edge>>) -> !edge96
   return %0 : !edge96
 }
+
+// -----
+
+!node1 = tensor<?xf32, #mpdfg.on<@node>>
+!node30 = tensor<?x30xf32, #mpdfg.on<@node>>
+!node600 = tensor<?x600xf32, #mpdfg.on<@node>>
+!node700 = tensor<?x700xf32, #mpdfg.on<@node>>
+
+// What both long rows are scaled by is most of the work: two sweeps would do it twice.
+mpdfg.space @node root
+
+// CHECK-LABEL: func.func @shares_most
+// CHECK: mpk.sweep over @node(
+// CHECK: -> (tensor<?x600xf32, {{.*}}>, tensor<?x700xf32, {{.*}}>)
+// CHECK-NOT: mpk.sweep
+func.func @shares_most(%s: !node30, %w: tensor<30x30x30xf32>, %a: tensor<600xf32>, %b: tensor<700xf32>)
+    -> (!node600, !node700) {
+  %0:2 = mpk.sweep over @node(%s, %w, %a, %b)
+      access [#mpk.access<owner>, #mpk.access<shared>, #mpk.access<shared>, #mpk.access<shared>]
+      yields [#mpk.access<owner>, #mpk.access<owner>] {
+  ^bb0(%x: tensor<30xf32>, %v: tensor<30x30x30xf32>, %p: tensor<600xf32>, %q: tensor<700xf32>):
+    %m = mpdfg.contract %x [0], %v [0, 1, 2] -> [1, 2] : tensor<30xf32>, tensor<30x30x30xf32> -> tensor<30x30xf32>
+    %n = mpdfg.contract %x [0], %m [0, 1] -> [1] : tensor<30xf32>, tensor<30x30xf32> -> tensor<30xf32>
+    %t = mpdfg.contract %x [0], %n [0] -> [] : tensor<30xf32>, tensor<30xf32> -> tensor<f32>
+    %y = mpdfg.contract %t [], %p [0] -> [0] : tensor<f32>, tensor<600xf32> -> tensor<600xf32>
+    %z = mpdfg.contract %t [], %q [0] -> [0] : tensor<f32>, tensor<700xf32> -> tensor<700xf32>
+    mpk.yield %y, %z : tensor<600xf32>, tensor<700xf32>
+  } : (!node30, tensor<30x30x30xf32>, tensor<600xf32>, tensor<700xf32>) -> (!node600, !node700)
+  return %0#0, %0#1 : !node600, !node700
+}

@@ -51,8 +51,8 @@ struct CompileArguments {
   std::string report;  ///< the page to write; empty: none
   std::string timings; ///< "table" or "json" on standard error; empty: neither
   std::string params, paramsMap;
-  bool embed = false;    ///< `params`, into the object
-  bool keepAxes = false; ///< of an exported program
+  bool embed = false;                ///< `params`, into the object
+  bool keepAxes = false;             ///< of an exported program
   std::vector<std::string> also;     ///< statements that are added to an exported program
   std::vector<std::string> metadata; ///< name=value
   std::string compileTo;

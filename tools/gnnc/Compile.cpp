@@ -40,8 +40,7 @@ static llvm::Expected<Source> readSource(const CompileArguments &arguments, std:
   Source source;
   if (llvm::StringRef(arguments.input).ends_with(".pt2")) {
     llvm::Expected<frontend::ImportedModel> model =
-        frontend::importExportedProgram(arguments.input,
-                                        {arguments.keepAxes || arguments.werror, arguments.also});
+        frontend::importExportedProgram(arguments.input, {arguments.keepAxes || arguments.werror, arguments.also});
     if (!model)
       return model.takeError();
     reportImported(arguments.input, *model);

@@ -52,7 +52,8 @@ int gnnc::runImport(const ImportArguments &arguments) {
   if (llvm::Error error = checkOverwriting({{"--output", arguments.output}, {"--params-out", arguments.paramsOut}},
                                            {{"the exported program", arguments.input}}))
     return fail(std::move(error));
-  llvm::Expected<frontend::ImportedModel> model = frontend::importExportedProgram(arguments.input, {false, arguments.also});
+  llvm::Expected<frontend::ImportedModel> model =
+      frontend::importExportedProgram(arguments.input, {false, arguments.also});
   if (!model)
     return fail(model.takeError());
   reportImported(arguments.input, *model);

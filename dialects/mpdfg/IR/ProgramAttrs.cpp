@@ -57,7 +57,8 @@ LogicalResult verifyElsewhere(StringRef name, Error error) {
           .Cases({kNameAttr, kAxesAttr}, "an argument or a result of a function")
           .Cases({kRoleAttr, kFillAttr, kSeedAttr, kNumbersAttr, kHaloOfAttr}, "an argument of a function")
           .Case(kUpdatesAttr, "a result of a function")
-          .Cases({kSparseAttr, kExportedAttr, kUnusedParamsAttr, kPlansAttr, kDistributedAttr, kMetadataAttr}, "a module")
+          .Cases({kSparseAttr, kExportedAttr, kUnusedParamsAttr, kPlansAttr, kDistributedAttr, kMetadataAttr},
+                 "a module")
           .Case(kSourceAttr, "a module or an argument of a function")
           .Cases({kAgainAttr, kKeepAttr}, "an operation of a function that has results")
           .Default("");

@@ -155,7 +155,7 @@ struct ModelInfo {
   std::vector<AlternativeInfo> alternatives;
   std::vector<IntegersInfo> integers;
   std::map<std::string, std::string> metadata; ///< what `gnnc compile --metadata` gave it, by name
-  std::vector<TriedPlan> plans; ///< that `gnnc compile --memory-limit` chose from
+  std::vector<TriedPlan> plans;                ///< that `gnnc compile --memory-limit` chose from
 
   /// The function that runs as `function` on a graph; `extent` gives the extents of its spaces.
   std::string chooseFunction(llvm::StringRef function,

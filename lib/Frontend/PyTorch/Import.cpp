@@ -304,7 +304,7 @@ static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, con
 }
 
 llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::string &path,
-                                                                  const ImportOptions &options) {
+                                                                    const ImportOptions &options) {
   llvm::Expected<ExportedProgram> exported = readExportedProgram(path);
   if (!exported)
     return exported.takeError();

@@ -127,7 +127,8 @@ IndexTensor Recover::fromFront(const IndexTensor &at, const SymbolicExpr &size) 
 
 /// Of an index [n, 1] or [1, n] the list; nothing if it has other axes.
 static std::optional<IndexTensor> alongAxis(IndexTensor at, size_t axis) {
-  if (at.dims.size() != 2 || at.dims[1 - axis].kind != IndexDim::Kind::Unit || at.dims[axis].kind == IndexDim::Kind::Unit)
+  if (at.dims.size() != 2 || at.dims[1 - axis].kind != IndexDim::Kind::Unit ||
+      at.dims[axis].kind == IndexDim::Kind::Unit)
     return std::nullopt;
   at.dims.erase(at.dims.begin() + ptrdiff_t(1 - axis));
   return at;
@@ -152,8 +153,8 @@ Tensor Recover::gatherTwo(const Tensor &x, size_t dim, const IndexTensor &a, con
   if (knownA && knownB && rows.getFactors().empty() && columns.getFactors().empty()) {
     std::vector<Index> together;
     for (auto [i, j] : llvm::zip(*knownA, *knownB))
-      together.push_back(constant((i < 0 ? i + rows.getNumber() : i) * columns.getNumber() +
-                                  (j < 0 ? j + columns.getNumber() : j)));
+      together.push_back(
+          constant((i < 0 ? i + rows.getNumber() : i) * columns.getNumber() + (j < 0 ? j + columns.getNumber() : j)));
     std::vector<SymbolicExpr> sizes;
     for (const Dim &each : x.dims)
       sizes.push_back(sizeOf(each));

@@ -283,3 +283,8 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // expected-error @+1 {{'builtin.module' op attribute 'mpdfg.unused_params' expected a list of names, found "w"}}
 module attributes {mpdfg.unused_params = "w"} {}
+
+// -----
+
+// expected-error @+1 {{'builtin.module' op attribute 'mpdfg.metadata' expected a dictionary of strings, found [1]}}
+module attributes {mpdfg.metadata = [1]} {}
