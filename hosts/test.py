@@ -59,16 +59,26 @@ def salt(name: str) -> Atoms:
     return atoms
 
 
+class Sharp(torch.nn.Module):
+    """Springs between all pairs of the list."""
+
+    def forward(self, types: Any, positions: Any, edge_index: Any, shifts: Any) -> Any:
+        vectors = positions[edge_index[0]] + shifts - positions[edge_index[1]]
+        energies = 0.01 * (vectors.norm(dim=1) - 3) ** 2
+        return torch.zeros_like(positions[:, 0]).index_add(0, edge_index[1], energies) + 0.0 * types
+
+
 class Fields(unittest.TestCase):
     """One model in float64, for one process and for ranks."""
 
-    objects: dict[bool, Path] = {}  # noqa: RUF012
+    objects: dict[tuple[bool, bool], Path] = {}  # noqa: RUF012
 
     @classmethod
-    def field(cls, ranks: bool = False) -> Path:
-        if ranks not in cls.objects:
+    def field(cls, ranks: bool = False, sharp: bool = False) -> Path:
+        """`sharp`: with an energy that jumps at the cutoff, so that lists have to be sifted."""
+        if (ranks, sharp) not in cls.objects:
             torch.manual_seed(0)
-            module = PaiNN(width=16, radial=8, layers=2).double()
+            module = (Sharp() if sharp else PaiNN(width=16, radial=8, layers=2)).double()
             atoms = salt("cube")
             pairs, cells = gnnc.ase._Neighbours(5.0, 0.0, False).of(atoms)
             example = (
@@ -79,10 +89,10 @@ class Fields(unittest.TestCase):
             )
             more = ["--distributed", "--without", "overlap-transfers"] if ranks else []
             path = FOLDER / f"salt{len(cls.objects)}.so"
-            cls.objects[ranks] = gnnc.export(
+            cls.objects[ranks, sharp] = gnnc.export(
                 module, example, path, forces="positions", stress=True, cutoff=5.0, elements=["Na", "Cl"], options=more
             )
-        return cls.objects[ranks]
+        return cls.objects[ranks, sharp]
 
     def expected(self, atoms: Atoms) -> tuple[float, np.ndarray, np.ndarray]:
         atoms.calc = gnnc.ase.Calculator(self.field(), threads=1)
@@ -179,6 +189,14 @@ class LammpsTest(Fields):
             ends.append(float(rows[-1].split()[0]))
         self.assertAlmostEqual(ends[1], ends[0], delta=1e-6)
         self.assertAlmostEqual(ends[2], ends[0], delta=1e-6)
+
+    def test_lists_that_are_sifted(self) -> None:
+        for ranks in (1, 2):
+            ends = []
+            for lists in ("neighbor 1.0 bin", "neighbor 0.0 bin\nneigh_modify every 1 delay 0 check no"):
+                output = self.lammps(salt("cube"), ranks, lists + MOVES, model=self.field(ranks > 1, sharp=True))
+                ends.append(float(re.findall(r"^\s+50 (.*)$", output, re.MULTILINE)[-1].split()[0]))
+            self.assertAlmostEqual(ends[0], ends[1], delta=1e-9)
 
     def test_errors(self) -> None:
         output = self.lammps(salt("cube"), 2, model=self.field(), check=False)

@@ -34,6 +34,7 @@ struct ForceField::State {
   Wanted callWanted;
   Pairs pairs;
   int64_t roomForPairs = 0; ///< 0: none, the graph is of several ranks
+  int64_t preparedAtoms = 0;
   Results results;
   std::vector<std::vector<char>> staging; ///< of each input
   std::vector<char> narrowResult;
@@ -50,6 +51,12 @@ struct ForceField::State {
     inputs.clear();
     outputs.clear();
     addresses.clear();
+  }
+
+  void dropGraph() {
+    dropCall();
+    object.api().free_graph(graph);
+    graph = nullptr;
   }
 
   int64_t rows(const std::string &space) const { return object.api().extent(graph, space.c_str()); }
@@ -75,7 +82,12 @@ bool ForceField::overlaps() const { return state->object.overlaps(); }
 
 void ForceField::prepare(const Pairs &pairs, const gnnc_collectives *collectives) {
   state->pairs = pairs;
-  state->describeGraph(collectives);
+  try {
+    state->describeGraph(collectives);
+  } catch (...) {
+    state->dropGraph(); // of other pairs than are known now
+    throw;
+  }
 }
 
 /// What a list of the graph's data is, by the text that the object says it is computed from.
@@ -112,12 +124,12 @@ void ForceField::State::describeGraph(const gnnc_collectives *collectives) {
                           object.stream()};
   gnnc_error error;
   int64_t count = static_cast<int64_t>(pairs.neighbour.size());
-  if (!collectives && graph && roomForPairs >= count && api.update(object.context(), graph, &desc, &error) == GNNC_OK)
+  if (!collectives && graph && roomForPairs >= count && preparedAtoms == pairs.atoms &&
+      api.update(object.context(), graph, &desc, &error) == GNNC_OK)
     return writeFixed();
 
-  dropCall();
-  api.free_graph(graph);
-  graph = nullptr;
+  dropGraph();
+  preparedAtoms = pairs.atoms;
   if (collectives) {
     std::vector<gnnc_row_counts> counts;
     for (const Space &space : object.spaces()) {

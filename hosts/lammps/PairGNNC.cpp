@@ -29,6 +29,8 @@ using gnnc::hosts::Results;
 /// A rank that waits longer than this for another one ends the run, in seconds.
 static constexpr double kTimeout = 600;
 
+static const char *const kOptions = "options=[\"--distributed\", \"--without\", \"overlap-transfers\"]";
+
 PairGNNC::PairGNNC(LAMMPS *lammps) : Pair(lammps) {
   manybody_flag = 1;
   one_coeff = 1;
@@ -113,7 +115,9 @@ void PairGNNC::coeff(int count, char **words) {
     if (model->cutoff() <= 0)
       complaint = "'" + std::string(words[2]) + "' takes no pairs, so it cannot be used with LAMMPS";
     else if (comm->nprocs > 1 && !model->isDistributed())
-      complaint = "'" + std::string(words[2]) + "' is for one process: export it with options=[\"--distributed\"]";
+      complaint = "'" + std::string(words[2]) + "' is for one process: export it with " + kOptions;
+    else if (comm->nprocs > 1 && model->overlaps())
+      complaint = "'" + std::string(words[2]) + "' exchanges rows from a thread of its own: export it with " + kOptions;
   } catch (const std::exception &failure) {
     complaint = failure.what();
   }
@@ -136,6 +140,10 @@ void PairGNNC::coeff(int count, char **words) {
 void PairGNNC::init_style() {
   if (!model)
     error->all(FLERR, "pair_style gnnc: expected pair_coeff before");
+  for (int bonds = 1; bonds <= 3; ++bonds)
+    if (atom->molecular && force->special_lj[bonds] == 0 && force->special_coul[bonds] == 0)
+      error->all(FLERR,
+                 "pair_style gnnc: pairs of bonded atoms would be left out: expected special_bonds lj/coul 1 1 1");
   neighbor->add_request(this, NeighConst::REQ_FULL);
 }
 
@@ -193,6 +201,11 @@ bool PairGNNC::listPairs() {
     }
   }
   return centres != listedCentres || neighbours != listedNeighbours;
+}
+
+/// Own atoms of other elements than before, or more or fewer of them.
+bool PairGNNC::hasOtherTypes() const {
+  return listedTypes.size() != size_t(atom->nlocal) || !std::equal(listedTypes.begin(), listedTypes.end(), atom->type);
 }
 
 /// Atoms of other ranks behind the own ones, by rank and number, and who is sent what.
@@ -253,9 +266,9 @@ void PairGNNC::prepare() {
   if (comm->nprocs > 1)
     addHalo(pairs);
   model->prepare(pairs, ranks ? gnnc_mpi_collectives(ranks) : nullptr);
-  shifts = pairs.shifts;
   listedCentres = centres;
   listedNeighbours = neighbours;
+  listedTypes.assign(atom->type, atom->type + atom->nlocal);
 }
 
 //===----------------------------------------------------------------------===//
@@ -264,17 +277,13 @@ void PairGNNC::prepare() {
 
 void PairGNNC::compute(int energies, int virials) {
   ev_init(energies, virials);
-  bool isNew = neighbor->ago == 0 || homes.size() != size_t(atom->nlocal + atom->nghost);
-  int isNewAnywhere = isNew;
-  if (comm->nprocs > 1)
-    MPI_Allreduce(MPI_IN_PLACE, &isNewAnywhere, 1, MPI_INT, MPI_MAX, world);
-  // Ghosts' homes are places at this very step: their shifts would be wrong beside those of another one. They change
-  // with a changing box, too.
-  if (isNewAnywhere || domain->box_change)
-    learnHomes();
-  int others = listPairs() || isNewAnywhere || domain->box_change;
+  // Whatever makes the graph anew needs shifts of this very step: those of another one would be wrong beside it. All
+  // ranks prepare together.
+  int others = listPairs() || neighbor->ago == 0 || domain->box_change || hasOtherTypes();
   if (comm->nprocs > 1)
     MPI_Allreduce(MPI_IN_PLACE, &others, 1, MPI_INT, MPI_MAX, world);
+  if (others)
+    learnHomes();
   try {
     if (others)
       prepare();

@@ -51,6 +51,7 @@ private:
   void allocate();
   void learnHomes();
   bool listPairs();
+  bool hasOtherTypes() const;
   void prepare();
   void addHalo(gnnc::hosts::Pairs &pairs);
   void tally(const gnnc::hosts::Results &results);
@@ -59,11 +60,10 @@ private:
   int threads = 0;
   std::unique_ptr<gnnc::hosts::ForceField> model;
   gnnc_mpi *ranks = nullptr;
-  std::vector<int> elements;            ///< atomic number of each type of LAMMPS, from 1
-  std::vector<Home> homes;              ///< of own atoms and ghosts
-  std::vector<int> centres, neighbours; ///< of the pairs in force, as LAMMPS numbers atoms
-  std::vector<double> shifts;
-  std::vector<int> listedCentres, listedNeighbours; ///< what lists are compared with
+  std::vector<int> elements;                                     ///< atomic number of each type of LAMMPS, from 1
+  std::vector<Home> homes;                                       ///< of own atoms and ghosts
+  std::vector<int> centres, neighbours;                          ///< of the pairs in force, as LAMMPS numbers atoms
+  std::vector<int> listedCentres, listedNeighbours, listedTypes; ///< what lists and atoms are compared with
 };
 
 } // namespace LAMMPS_NS

@@ -110,7 +110,7 @@ private:
       for (int i = 0; i < 3; ++i)
         if (!(box[i] == listedBox[i]))
           return false;
-    double most = skinInModel() / 2;
+    double most = (listedReach - model->cutoff()) / 2;
     for (size_t i = 0; i < places.size(); ++i) {
       Vec3 moved = places[i] - listedPlaces[i];
       if (!(moved.dot(moved) <= most * most))

@@ -41,11 +41,11 @@ def _device(text: str) -> tuple[int, int]:
 class ForceField:
     """Keeps a prepared graph and the memory of a step as long as the same pairs come."""
 
-    def __init__(self, path: str | os.PathLike[str], *, device: str = "cpu", threads: int = 0) -> None:
-        self.model = Model(path, threads)
+    def __init__(self, path: str | os.PathLike[str] | Model, *, device: str = "cpu", threads: int = 0) -> None:
+        self.model = path if isinstance(path, Model) else Model(path, threads)
         text = self.model.description.get("metadata", {}).get("force_field")
         if text is None:
-            raise Error(f"'{path}' is no force field: expected an object that gnnc.export(…, forces=…) wrote")
+            raise Error(f"'{self.model.path}' is no force field: expected an object that gnnc.export(…, forces=…) wrote")
         roles = json.loads(text)
         #: Of each argument of the model, what it is for.
         self.arguments: dict[str, str] = roles["arguments"]

@@ -21,6 +21,7 @@ from ase.neighborlist import primitive_neighbor_list
 
 from ._errors import Error
 from ._force_field import ForceField
+from ._model import Model
 
 try:
     import vesin
@@ -86,7 +87,7 @@ class Calculator(calculators.Calculator):  # type: ignore[misc]
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | Model,
         *,
         device: str = "cpu",
         threads: int = 0,

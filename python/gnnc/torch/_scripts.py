@@ -49,13 +49,26 @@ _ON_NUMBERS: dict[str, Callable[..., Any]] = {
     "slice": lambda values, start=None, end=None, step=1: values[slice(start, end, step)],
     "append": lambda values, value: (values.append(value), values)[1],
 }
+#: Types are numbers in TorchScript.
+_TYPES = {
+    torch.uint8: 0,
+    torch.int8: 1,
+    torch.int16: 2,
+    torch.int32: 3,
+    torch.int64: 4,
+    torch.float16: 5,
+    torch.float32: 6,
+    torch.float64: 7,
+    torch.bool: 11,
+    torch.bfloat16: 15,
+}
 #: Of tensors.
 _ON_TENSORS: dict[tuple[str, str], Callable[..., Any]] = {
     ("aten::size", ""): lambda x: list(x.shape),
     ("aten::size", "int"): lambda x, axis: x.shape[axis],
     ("aten::dim", ""): lambda x: x.dim(),
     ("prim::device", ""): lambda x: x.device,
-    ("prim::dtype", ""): lambda x: x.dtype,
+    ("prim::dtype", ""): lambda x: _TYPES[x.dtype],
     ("aten::__isnot__", ""): operator.is_not,
     ("aten::__is__", ""): operator.is_,
 }
@@ -77,6 +90,8 @@ def _apply(node: Any, values: Sequence[Any]) -> Any:
     if special is not None:
         return special(*values)
     has_tensors = any(isinstance(value, Tensor) for value in values)
+    if kind == "aten::pow" and not has_tensors and schema.overload_name != "int_to_int":
+        return float(values[0]) ** values[1]
     if name in _ON_NUMBERS and not has_tensors:
         return _ON_NUMBERS[name](*values)
     if name == "append" or (name == "__getitem__" and not isinstance(values[0], Tensor)):
@@ -204,7 +219,15 @@ class Interpreted(nn.Module):
         self.__dict__["_buffers"] = _Live(script, [name for name, _ in script.named_buffers(recurse=False)])
         for name, child in script.named_children():
             self._modules[name] = interpreted(child)
-        self.training = script.training
+
+    @property
+    def training(self) -> bool:  # type: ignore[override]
+        return bool(self.__dict__["_gnnc_script"].script.training)
+
+    @training.setter
+    def training(self, mode: bool) -> None:
+        if "_gnnc_script" in self.__dict__:  # not by nn.Module's own __init__
+            self.__dict__["_gnnc_script"].script.training = mode
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -218,6 +241,11 @@ class Interpreted(nn.Module):
         schema = script._c._get_method("forward").schema
         frame = _Frame()
         given = [self, *args]
+        names = [each.name for each in schema.arguments]
+        unknown = [name for name in kwargs if name not in names[len(given) :]]
+        if len(given) > len(names) or unknown:
+            found = f"'{unknown[0]}'" if unknown else f"{len(args)} in their places"
+            raise TypeError(f"forward: expected arguments {', '.join(names[1:])}, found {found}")
         for each in schema.arguments[len(given) :]:
             if each.name not in kwargs and not each.has_default_value():
                 raise TypeError(f"forward is missing a value for argument '{each.name}'")

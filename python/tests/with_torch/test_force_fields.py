@@ -192,6 +192,22 @@ class ForceFieldsTest(Fields):
     def test_longer_pairs_are_sifted_where_they_count(self) -> None:
         self.assertFalse(ForceField(self.export(Smooth(envelope=False).double())).ignores_longer_pairs)
 
+        class Offset(Smooth):
+            def forward(self, types: Tensor, positions: Tensor, edge_index: Tensor, shifts: Tensor) -> Tensor:
+                return 0.01 * super().forward(types, positions, edge_index, shifts) - 2041.0
+
+        example = self.example(torch.float32)
+        for envelope in (False, True):
+            path = gnnc.export(
+                Offset(envelope=envelope),
+                example,
+                self.folder / f"offset{envelope}.so",
+                forces="positions",
+                cutoff=CUTOFF,
+                elements=["H", "O"],
+            )
+            self.assertEqual(ForceField(path).ignores_longer_pairs, envelope)
+
     def test_what_hosts_cannot_give(self) -> None:
         class Charged(Smooth):
             def forward(self, types: Tensor, positions: Tensor, edge_index: Tensor, shifts: Tensor, charge: Tensor) -> Tensor:  # type: ignore[override]
@@ -250,6 +266,26 @@ class ForceFieldsTest(Fields):
 
 
 class ScriptedTest(TorchTest):
+    def test_types_and_modes(self) -> None:
+        class Inner(nn.Module):
+            def forward(self, x: Tensor, n: int = 3) -> Tensor:
+                x = x * (2.0 if self.training else 1.0)
+                return x + torch.full([3], n**2) if x.dtype == torch.float64 else -x
+
+        class Outer(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.inner = torch.jit.script(Inner())
+
+            def forward(self, x: Tensor) -> Tensor:
+                return self.inner(x)
+
+        for dtype in (torch.float32, torch.float64):
+            module, x = Outer(), torch.randn(4, 3, dtype=dtype)
+            for mode in (True, False, True):
+                module.train(mode)
+                self.assertTrue(torch.allclose(gnnc.compile(module, x)(x), module(x)))
+
     def test_modules_of_torchscript(self) -> None:
         class Inner(nn.Module):
             def __init__(self) -> None:
@@ -306,7 +342,7 @@ class CalculatorTest(Fields):
         for name, (positions, cell, pbc) in configurations().items():
             with self.subTest(name):
                 atoms = self.atoms(name)
-                atoms.calc = gnnc.ase.Calculator(path, skin=0.3)
+                atoms.calc = gnnc.ase.Calculator(gnnc.load(path), skin=0.3)
                 pairs, cells = pairs_of(positions, cell, pbc)
                 expected = field(positions, atoms.numbers, pairs=pairs, unit_shifts=cells, cell=cell, virial=True)
                 self.assertAlmostEqual(atoms.get_potential_energy(), expected.energy, delta=1e-10)
