@@ -171,12 +171,16 @@ Tensor Recover::gatherTwo(const Tensor &x, size_t dim, const IndexTensor &a, con
     throw none;
   size_t row = rowsLast ? dim + 1 : dim, column = rowsLast ? dim : dim + 1;
   Tensor picked = gather(x, row, rowsLast ? b : a);
-  if (picked.dims[column].kind == Kind::Axis) {
+  // Of one column there is nothing to choose; whether places that the graph gives are all 0 is checked with its maps.
+  const IndexTensor &places = rowsLast ? a : b;
+  bool isFirst = !places.components[0]->isList && places.components[0]->text == "0";
+  if (picked.dims[column].kind != Kind::Unit || !isFirst) {
+    picked = withAxis(picked, column);
     int axis = picked.dims[column].id;
     int space = spaceOf(SymbolicExpr(picked.dims[column].size));
-    int chosen = program.oneHot(mapOf(oneList(rowsLast ? a : b), picked.dims[row].id, space), axis);
+    int chosen = program.oneHot(mapOf(oneList(places), picked.dims[row].id, space), axis);
     picked.value = program.dot(picked.value, chosen, {axis});
-  } // else there is one column to choose
+  }
   picked.dims.erase(picked.dims.begin() + ptrdiff_t(column));
   return picked;
 }

@@ -245,7 +245,8 @@ def export_program(
     """The module as an exported program with sizes that may differ: without Dynamo, and if that fails with it. `moves`:
     another dimension than the first may differ too. `inner`: of floats with three dimensions it is the second. `reads`: is
     told what the trace reads of Python's state. `held`: leaves whose sizes are all compiled in. Raises Error."""
-    return _exported(model, args, kwargs, moves, Reads() if reads is None else reads, held, inner)[0]
+    with interpreted_scripts(model):
+        return _exported(model, args, kwargs, moves, Reads() if reads is None else reads, held, inner)[0]
 
 
 @dataclass
@@ -274,21 +275,6 @@ def _exported(
 ) -> tuple[ExportedProgram, _Way]:
     """The same, and how. `ways`: what is tried, in this order. `sides`: of branches on sizes that depend on numbers,
     those to trace; None: such branches are refused."""
-    with interpreted_scripts(model):
-        return _traced(model, args, kwargs, moves, reads, held, inner, ways, sides)
-
-
-def _traced(
-    model: nn.Module,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    moves: bool,
-    reads: Reads,
-    held: frozenset[int],
-    inner: bool,
-    ways: Sequence[_Way],
-    sides: Sides | None,
-) -> tuple[ExportedProgram, _Way]:
     check_hooks(model)
     failures: list[Exception] = []
     tries = [(replace(way), moves) for way in ways]
@@ -635,7 +621,8 @@ def _with_branches(
     wanted = None if sides is None else Sides(sides.known)
     for attempt in range(ATTEMPTS):
         reads = Reads()
-        program, way = _exported(model, args, kwargs, arranges, reads, held, ways=ways, sides=wanted)
+        with interpreted_scripts(model):
+            program, way = _exported(model, args, kwargs, arranges, reads, held, ways=ways, sides=wanted)
         branches = None if wanted is None else branches_of(program, wanted, type(model).__name__)
         if branches is None or wanted is None or (sides is not None and sides.known):
             return program, way, reads, branches

@@ -207,5 +207,23 @@ class ChosenTest(TorchTest):
             gnnc.compile(Nearest(), graph(6, 14))
 
 
+class ColumnsTest(TorchTest):
+    """A column for each row, x[rows, columns], of one and of several; places that are not there are an error."""
+
+    def test_a_column_for_each_row(self) -> None:
+        class Column(nn.Module):
+            def forward(self, x: Tensor, columns: Tensor, edges: Tensor) -> Tensor:
+                total = torch.zeros_like(x).index_add(0, edges[1], x[edges[0]])
+                return total[torch.arange(x.shape[0]), columns]
+
+        for width in (1, 3):
+            x, columns = torch.randn(9, width).double(), torch.randint(0, width, (9,))
+            edges = torch.randint(0, 9, (2, 20))
+            fast = gnnc.compile(Column(), (x, columns, edges))
+            self.assertTrue(torch.equal(fast(x, columns, edges), Column()(x, columns, edges)))
+            with self.assertRaisesRegex(gnnc.Error, f"points to .*, but space .* has {width} elements"):
+                fast(x, columns + width, edges)
+
+
 if __name__ == "__main__":
     unittest.main()
