@@ -1,4 +1,4 @@
-//===- Main.cpp - A stream of events through one model --------------------===//
+//===- Main.cpp - A model behind HTTP -------------------------------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,145 +6,107 @@
 //===----------------------------------------------------------------------===//
 //
 //   cmake -S . -B build -DGNNC_INCLUDE=<gnnc>/include -DGNNC=<gnnc>/build/bin/gnnc && cmake --build build
-//   build/service
+//   build/service [--port 8080] [--workers N] [--queue N] [MODEL.so]
 //
-// Every event is a graph of its own size. Two threads share the opened model; each has its own workspace, prepares an
-// event's graph and runs it. Nothing of gnnc but the C header and the compiled model is needed.
+// README.md says what it takes and answers.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Model.h"
+#include "Http.h"
+#include "Scorer.h"
 
-#include <atomic>
-#include <chrono>
-#include <cmath>
+#include <boost/asio/signal_set.hpp>
+
+#include <algorithm>
 #include <cstdio>
-#include <future>
-#include <map>
-#include <mutex>
-#include <random>
+#include <thread>
 
 using namespace service;
 
 namespace {
 
-/// Hits of curved tracks on ten layers of a detector, and an edge for every pair of close hits on neighbouring layers.
-struct Event {
-  std::vector<float> hits; ///< angle, layer, height
-  std::vector<int32_t> src, dst;
-  int64_t count = 0;
+struct Options {
+  std::string model = SERVICE_MODEL, host = "127.0.0.1";
+  long port = 8080, workers = long(std::max(1u, std::thread::hardware_concurrency())), queue = 64, connections = 256,
+       body = 16 << 20, seconds = 10;
 };
 
-Event makeEvent(unsigned number) {
-  std::mt19937 random(number);
-  std::uniform_real_distribution<float> angle(0, 6.28f), bend(-0.05f, 0.05f), slope(-0.3f, 0.3f);
-  Event event;
-  int tracks = 50 + int(random() % 200);
-  for (int track = 0; track < tracks; ++track) {
-    float start = angle(random), turn = bend(random), rise = slope(random);
-    for (int layer = 0; layer < 10; ++layer)
-      event.hits.insert(event.hits.end(), {start + turn * float(layer), float(layer) / 10, rise * float(layer) / 10});
+Options parse(int argc, char **argv) {
+  Options options;
+  struct {
+    const char *name;
+    long *value, least, most;
+  } numbers[] = {{"--port", &options.port, 0, 65535},           {"--workers", &options.workers, 1, 1024},
+                 {"--queue", &options.queue, 1, 1000000},       {"--connections", &options.connections, 1, 1000000},
+                 {"--max-body", &options.body, 1024, 1L << 31}, {"--seconds", &options.seconds, 1, 3600}};
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    auto number =
+        std::find_if(std::begin(numbers), std::end(numbers), [&](auto &each) { return argument == each.name; });
+    if (number != std::end(numbers)) {
+      char *end = nullptr;
+      *number->value = std::strtol(value.c_str(), &end, 10);
+      if (value.empty() || *end || *number->value < number->least || *number->value > number->most)
+        throw std::runtime_error(argument + ": expected a number from " + std::to_string(number->least) + " to " +
+                                 std::to_string(number->most) + ", found '" + value + "'");
+      ++i;
+    } else if (argument == "--host" && i + 1 < argc) {
+      options.host = argv[++i];
+    } else if (argument.compare(0, 2, "--") == 0) {
+      throw std::runtime_error("unknown option '" + argument +
+                               "'; there are --host, --port, --workers, --queue, "
+                               "--connections, --max-body (bytes) and --seconds");
+    } else {
+      options.model = argument;
+    }
   }
-  event.count = tracks * 10;
-  for (int64_t i = 0; i < event.count; ++i)
-    for (int64_t j = 0; j < event.count; ++j)
-      if (j % 10 == i % 10 + 1 && std::abs(event.hits[3 * i] - event.hits[3 * j]) < 0.06f) {
-        event.src.push_back(int32_t(i));
-        event.dst.push_back(int32_t(j));
-      }
-  return event;
+  return options;
 }
 
-/// Stand-ins for what training would give.
-class Parameters {
-public:
-  Parameters() {
-    for (const auto &[name, shape] : std::map<std::string, std::vector<int64_t>>{{"embed", {3, 16}},
-                                                                                 {"first", {16, 16}},
-                                                                                 {"second", {16, 16}},
-                                                                                 {"last", {16}},
-                                                                                 {"round1.message", {16, 16}},
-                                                                                 {"round1.update", {16, 16}},
-                                                                                 {"round1.keep", {16, 16}},
-                                                                                 {"round1.bias", {16}},
-                                                                                 {"round2.message", {16, 16}},
-                                                                                 {"round2.update", {16, 16}},
-                                                                                 {"round2.keep", {16, 16}},
-                                                                                 {"round2.bias", {16}}})
-      add(name, shape);
-  }
-  std::vector<gnnc_binding> bindings() const {
-    std::vector<gnnc_binding> all;
-    for (const auto &[name, tensor] : tensors)
-      all.push_back(bind(name.c_str(), tensor.numbers.data(), tensor.shape));
-    return all;
-  }
-
-private:
-  struct Tensor {
-    std::vector<int64_t> shape;
-    std::vector<float> numbers;
+int run(const Options &options) {
+  boost::asio::io_context io(1);
+  Metrics metrics;
+  Scorer scorer(options.model, unsigned(options.workers), size_t(options.queue));
+  auto handle = [&](Request request, Reply reply) {
+    bool score = request.path == "/score", health = request.path == "/health", text = request.path == "/metrics";
+    if (!score && !health && !text)
+      return reply(failure(404, "there are /score, /health and /metrics"));
+    if (request.method != (score ? "POST" : "GET"))
+      return reply(failure(405, request.path + ": expected " + (score ? "POST" : "GET") + ", found " + request.method));
+    if (score)
+      return scorer.submit(std::move(request), std::move(reply));
+    if (text)
+      return reply({200, "text/plain; version=0.0.4", metrics.text(scorer.queued())});
+    reply({200, "application/json",
+           "{\"status\": \"ok\", \"model\": \"" + scorer.name + "\", \"features\": " + std::to_string(scorer.features) +
+               "}\n"});
   };
-  void add(const std::string &name, const std::vector<int64_t> &shape) {
-    std::normal_distribution<float> normal(0, 0.3f);
-    Tensor tensor{shape, std::vector<float>(size_t(shape.size() == 2 ? shape[0] * shape[1] : shape[0]))};
-    for (float &number : tensor.numbers)
-      number = normal(random);
-    tensors[name] = std::move(tensor);
-  }
-  std::mt19937 random{7};
-  std::map<std::string, Tensor> tensors;
-};
+  Limits limits = {size_t(options.body), size_t(options.connections), std::chrono::seconds(options.seconds)};
+  Server server(io, options.host, uint16_t(options.port), limits, metrics, handle);
 
-double microseconds(std::chrono::steady_clock::time_point since) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - since).count();
-}
-
-/// Takes events off the counter until there are none left.
-void work(const Model &model, const Parameters &parameters, std::atomic<unsigned> &next, unsigned events,
-          std::mutex &printing) {
-  Workspace workspace;
-  for (unsigned number = next++; number < events; number = next++) {
-    Event event = makeEvent(number);
-    auto start = std::chrono::steady_clock::now();
-    Graph graph = model.prepare(event.count, event.src, event.dst);
-    double prepared = microseconds(start);
-
-    std::vector<float> scores(event.src.size());
-    std::vector<int64_t> hitShape = {event.count, 3}, scoreShape = {int64_t(scores.size())};
-    std::vector<gnnc_binding> inputs = parameters.bindings();
-    inputs.push_back(bind("hit", event.hits.data(), hitShape));
-    size_t bytes = model.workspaceBytes(graph);
-    void *memory = workspace.reserve(bytes);
-    start = std::chrono::steady_clock::now();
-    model.run(graph, inputs, {bind("score", scores.data(), scoreShape)}, memory, bytes);
-    double ran = microseconds(start);
-
-    double sum = 0;
-    for (float score : scores)
-      sum += score;
-    std::lock_guard<std::mutex> lock(printing);
-    std::printf("event %u: %lld hits, %zu edges, prepare %.0f us, run %.0f us, mean score %.6f\n", number,
-                (long long)event.count, scores.size(), prepared, ran, sum / double(scores.size()));
-  }
+  boost::asio::signal_set signals(io, SIGTERM, SIGINT);
+  signals.async_wait([&](boost::system::error_code, int) { server.stop(); });
+  std::printf("model %s on %s:%u, %ld workers, a queue of %ld\n", scorer.name.c_str(), options.host.c_str(),
+              server.port(), options.workers, options.queue);
+  std::fflush(stdout);
+  for (bool done = false; !done;)
+    try {
+      io.run(); // until the server has stopped and answered all requests
+      done = true;
+    } catch (const std::exception &error) { // such as: no memory for a body; the session has ended
+      std::fprintf(stderr, "service: %s\n", error.what());
+    }
+  std::printf("stopped\n");
+  return 0;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  const char *path = argc > 1 ? argv[1] : SERVICE_MODEL;
   try {
-    Model model(path, /*threads=*/1); // events run side by side, so each one keeps to its own thread
-    Parameters parameters;
-    std::atomic<unsigned> next = 0;
-    std::mutex printing;
-    auto takeEvents = [&] { work(model, parameters, next, 8, printing); };
-    std::future<void> other = std::async(std::launch::async, takeEvents);
-    takeEvents();
-    other.get();
+    return run(parse(argc, argv));
   } catch (const std::exception &error) {
     std::fprintf(stderr, "service: %s\n", error.what());
     return 1;
   }
-  return 0;
 }

@@ -15,7 +15,7 @@ function(build name source)
 endfunction()
 
 set(prefix "${WORK}/prefix")
-file(REMOVE_RECURSE "${prefix}" "${WORK}/service" "${WORK}/embed")
+file(REMOVE_RECURSE "${prefix}" "${WORK}/tracking" "${WORK}/embed")
 run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
 
 # Nothing installed may lead back to where it was built.
@@ -37,8 +37,8 @@ run("${WORK}/embed/embed" "${SOURCE}/examples/gcn/model.gnn" "${WORK}/embed/libr
 run("${CMAKE_COMMAND}" -E compare_files "${WORK}/embed/library.so" "${WORK}/embed/program.so")
 
 # A program that runs a model needs the header alone.
-build(service "${SOURCE}/examples/service" "-DGNNC=${prefix}/bin/gnnc" "-DGNNC_INCLUDE=${prefix}/include")
-run("${WORK}/service/service")
+build(tracking "${SOURCE}/examples/tracking" "-DGNNC=${prefix}/bin/gnnc" "-DGNNC_INCLUDE=${prefix}/include")
+run("${WORK}/tracking/tracking")
 if(NOT output MATCHES "event 7: [0-9]+ hits")
-  message(FATAL_ERROR "service printed: ${output}")
+  message(FATAL_ERROR "tracking printed: ${output}")
 endif()
