@@ -41,6 +41,8 @@ public:
   void printText();
   void printJSON();
   void printCost();
+  // InspectTriton.cpp
+  llvm::Error printTriton();
 
 private:
   void printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> tensors);
