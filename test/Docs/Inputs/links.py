@@ -5,7 +5,7 @@
 #
 # ===----------------------------------------------------------------------===#
 #
-# In every Markdown file of the repository except benchmarks/history, which is about trees of the past:
+# In every Markdown file of the repository:
 #
 # * a relative link must lead to a file or folder, and its anchor to a heading;
 # * a path in backquotes that begins with a folder of the repository must exist, possibly with an extension or a wildcard.
@@ -18,7 +18,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ("benchmarks", "cmake", "dialects", "docs", "examples", "include", "lib", "test", "tools")
+FOLDERS = ("benchmarks", "cmake", "dialects", "docs", "editors", "examples", "include", "lib", "test", "tools")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PATH = re.compile(rf"`((?:{'|'.join(FOLDERS)})/[\w./*-]+)`")
 
@@ -62,11 +62,8 @@ def check(root, page):
 def main():
     root = Path(sys.argv[1]).resolve()
     pages = [*root.glob("*.md"), *(page for folder in FOLDERS for page in sorted((root / folder).rglob("*.md")))]
-    history = root / "benchmarks" / "history"
     wrong = 0
     for page in pages:
-        if history in page.parents:
-            continue
         for number, message in check(root, page):
             print(f"{page.relative_to(root)}:{number}: {message}")
             wrong += 1
