@@ -21,6 +21,7 @@ from harness.places import BENCHMARKS, ROOT
 
 RESULTS = BENCHMARKS / "results"
 DOCUMENT = ROOT / "docs/Performance.md"
+TABLES = "<!-- Written by `python3 benchmarks harness.tables` from here on. -->"
 MARKED = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end of table -->)", re.S)
 
 
@@ -111,12 +112,36 @@ def sections(results: dict) -> list[str]:
     return lines
 
 
-def whole(files: dict[str, dict]) -> str:
-    lines = ["<!-- Written by `python3 benchmarks harness.tables`. -->", "", "# Results", ""]
-    lines.append(
-        "Tables of the runs in [results](results); [docs/Performance.md](../docs/Performance.md) says how they were measured."
-    )
-    lines.append("Runs of which only tables are left are in [history](history).")
+def in_short(results: dict) -> str:
+    """One cell: the distribution over floors, the means beside peers, or whether goals were reached."""
+    if "formulas" in results:
+        shown = []
+        for program, entry in fuzzing.summary(results["formulas"]).items():
+            median, high, worst = (fuzzing.show(entry[key]) for key in ("median", "p95", "worst measured"))
+            shown.append(f"{program}: {entry['formulas']} programs, median {median}, 95 % below {high}, worst {worst}")
+        return "time over floor, " + "; ".join(shown)
+    if "cells" in results:
+        return "time of the best peer by gnnc's, " + "; ".join(
+            line.removeprefix("- ").rstrip(";.") for line in grid_summary(results) if line.startswith("- ")
+        )
+    return "; ".join(f"{goal['text']}: {goal['value']}" for each in results["sections"] for goal in each["goals"])
+
+
+def overview(files: dict[str, dict]) -> list[str]:
+    lines = ["| run | machine | in short |", "| --- | --- | --- |"]
+    for name, results in files.items():
+        about = results["machine"]
+        machine = about if isinstance(about, str) else about["processor"]
+        title = name.removesuffix(".json")
+        lines.append(
+            f"| [{title}](#{title}) | {machine.split(' (two ')[0].split(' (three ')[0]} | {in_short(results)} |"
+        )
+    return lines
+
+
+def whole(files: dict[str, dict], head: str) -> str:
+    """`head`: the text above the overview, which is written by hand."""
+    lines = [head.rstrip(), "", TABLES, "", *overview(files)]
     for name, results in files.items():
         lines += ["", f"## {name.removesuffix('.json')}", "", *machine_of(results), ""]
         lines += everything(results)
@@ -133,7 +158,8 @@ def main() -> int:
     def fill(match: re.Match) -> str:
         return match[1] + "\n" + "\n".join(summary(files[match[2]])) + "\n\n" + match[3]
 
-    wanted = {BENCHMARKS / "RESULTS.md": whole(files), DOCUMENT: MARKED.sub(fill, DOCUMENT.read_text())}
+    head = (BENCHMARKS / "RESULTS.md").read_text().partition(TABLES)[0]
+    wanted = {BENCHMARKS / "RESULTS.md": whole(files, head), DOCUMENT: MARKED.sub(fill, DOCUMENT.read_text())}
     for path, text in wanted.items():
         if path.exists() and path.read_text() == text:
             continue
