@@ -320,7 +320,8 @@ typedef struct gnnc_api {
       runs on the graph must have finished. After a failure the graph is unchanged. */
   gnnc_status (*update)(gnnc_context *context, gnnc_graph *graph, const gnnc_graph_desc *desc, gnnc_error *error);
 
-  /** What was chosen for a prepared graph and why, as JSON: functions with their costs, maps that share an index,
+  /** What was chosen for a prepared graph and why, as JSON: which of the object's code runs
+      ("code": "x86-64-v4", "sm_90", "PTX"), functions with their costs, maps that share an index,
       worklists of maps, and which schedule of each sweep has how many items. Writes at most `capacity` bytes including
       the terminating zero, and sets `length` to the full length without it. `text` may be null if `capacity` is 0. */
   gnnc_status (*describe_graph)(const gnnc_graph *graph, char *text, size_t capacity, size_t *length,

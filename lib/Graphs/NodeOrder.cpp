@@ -51,7 +51,7 @@ static llvm::Expected<std::vector<int32_t>> orderByParts(int64_t nodes, Neighbou
     int status = METIS_PartGraphKway(&count, &constraints, graph.pointers.data(), graph.nodes.data(), nullptr, nullptr,
                                      nullptr, &parts, nullptr, nullptr, options, &cut, part.data());
     if (status != METIS_OK)
-      return llvm::createStringError(status == METIS_ERROR_MEMORY ? "METIS has not enough memory for this graph"
+      return llvm::createStringError(status == METIS_ERROR_MEMORY ? "METIS ran out of memory for this graph"
                                                                   : "METIS does not partition this graph");
   }
   return sortedBy(nodes, [&](int32_t node) { return part[node]; });

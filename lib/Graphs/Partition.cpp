@@ -75,7 +75,7 @@ static llvm::Expected<std::vector<int32_t>> divideByMetis(Neighbours &graph, std
   int status = partGraph(&vertices, &constraints, graph.pointers.data(), graph.nodes.data(), weights.data(), nullptr,
                          nullptr, &count, nullptr, nullptr, options, &cut, owner.data());
   if (status != METIS_OK)
-    return llvm::createStringError(status == METIS_ERROR_MEMORY ? "METIS has not enough memory for this graph"
+    return llvm::createStringError(status == METIS_ERROR_MEMORY ? "METIS ran out of memory for this graph"
                                                                 : "METIS does not partition this graph");
   return owner;
 }
@@ -95,7 +95,7 @@ llvm::Expected<std::vector<size_t>> GraphPartition::findOrder() const {
     std::vector<size_t> way;
     for (size_t at = space; !done[at];) {
       if (llvm::is_contained(way, at))
-        return llvm::createStringError("space '" + structure->spaces[at].name + "' goes along maps to itself");
+        return llvm::createStringError("space '" + structure->spaces[at].name + "' depends on itself through its maps");
       way.push_back(at);
       if (!structure->spaces[at].along)
         break;

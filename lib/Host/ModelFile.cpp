@@ -46,7 +46,68 @@ static llvm::Error checkComplete(llvm::StringRef bytes) {
   return llvm::Error::success();
 }
 
-llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
+/// Of an ELF header's machine.
+static std::string nameOfMachine(unsigned machine) {
+  switch (machine) {
+  case llvm::ELF::EM_X86_64:
+    return "x86-64";
+  case llvm::ELF::EM_AARCH64:
+    return "aarch64";
+  default:
+    return "ELF machine " + std::to_string(machine);
+  }
+}
+
+static llvm::StringRef hostMachine() {
+#if defined(__aarch64__)
+  return "aarch64";
+#else
+  return "x86-64";
+#endif
+}
+
+/// The bytes of one of the model's constants; nothing where there is none.
+static llvm::StringRef readConstant(const llvm::object::ELF64LEFile &file, llvm::StringRef name) {
+  auto sections = file.sections();
+  if (!sections)
+    return llvm::consumeError(sections.takeError()), llvm::StringRef();
+  for (const auto &section : *sections) {
+    if (section.sh_type != llvm::ELF::SHT_SYMTAB)
+      continue;
+    auto symbols = file.symbols(&section);
+    auto names = file.getStringTableForSymtab(section);
+    if (!symbols || !names) {
+      llvm::consumeError(symbols.takeError());
+      llvm::consumeError(names.takeError());
+      return {};
+    }
+    for (const auto &symbol : *symbols) {
+      llvm::Expected<llvm::StringRef> found = symbol.getName(*names);
+      if (!found) {
+        llvm::consumeError(found.takeError());
+        continue;
+      }
+      if (*found != name)
+        continue;
+      auto holder = file.getSection(symbol.st_shndx);
+      if (!holder)
+        return llvm::consumeError(holder.takeError()), llvm::StringRef();
+      auto bytes = file.getSectionContents(**holder);
+      if (!bytes)
+        return llvm::consumeError(bytes.takeError()), llvm::StringRef();
+      uint64_t offset = symbol.st_value - (*holder)->sh_addr;
+      if (offset > bytes->size())
+        return {};
+      return llvm::toStringRef(*bytes).substr(offset, symbol.st_size);
+    }
+  }
+  return {};
+}
+
+llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) { return open(path, /*mayBeForeign=*/false); }
+llvm::Expected<ModelFile> ModelFile::openToInspect(llvm::StringRef path) { return open(path, /*mayBeForeign=*/true); }
+
+llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path, bool mayBeForeign) {
   // A path without a slash would be searched for in the library directories.
   llvm::SmallString<256> absolute;
   if (std::error_code code = llvm::sys::fs::real_path(path, absolute))
@@ -66,6 +127,24 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
 
   ModelFile model;
   model.filePath = path.str();
+  auto file = llvm::cantFail(llvm::object::ELF64LEFile::create((*bytes)->getBuffer()));
+  std::string machine = nameOfMachine(file.getHeader().e_machine);
+  model.architectureName = hostMachine().str();
+  if (machine != hostMachine()) {
+    if (!mayBeForeign)
+      return llvm::createStringError("'" + path + "' is for " + machine + ", and this machine is " + hostMachine());
+    llvm::StringRef text = readConstant(file, "gnnc_model_json").rtrim('\0');
+    if (text.empty())
+      return llvm::createStringError("'" + path + "' is for " + machine + ", and no compiled model: it has no description");
+    model.architectureName = machine;
+    model.descriptionText = text;
+    model.foreign = std::move(*bytes);
+    llvm::Expected<ModelInfo> info = ModelInfo::parse(text, path);
+    if (!info)
+      return info.takeError();
+    model.modelInfo = std::move(*info);
+    return std::move(model);
+  }
   model.handle.reset(dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!model.handle)
     return llvm::createStringError("cannot load '" + path + "': " + dlerror());

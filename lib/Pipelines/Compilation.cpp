@@ -96,7 +96,7 @@ PhaseOptions Compilation::phaseOptions() const {
     phase.target = cuda::capabilities(printOptions());
   if (isFor("cpu") && !wantsKernelText())
     phase.target.lengthOfLongestKernel = [onGPUs = phase.target.lengthOfLongestKernel, this](ModuleOp module) {
-      return std::max(cpu::lengthOfLongestKernel(module, levels), onGPUs ? onGPUs(module) : 0);
+      return std::max(cpu::lengthOfLongestKernel(module, options.architecture, levels), onGPUs ? onGPUs(module) : 0);
     };
   // With a CPU's code beside it, GPUs make a sweep again of an epilogue that they do not spread.
   if (isFor("cuda") && isFor("cpu"))
@@ -366,7 +366,7 @@ llvm::Error Compilation::emitDeviceCode() {
 
 llvm::Error Compilation::emitCPUCode(bool wantText) {
   llvm::Expected<std::vector<cpu::CPUCode>> generated =
-      cpu::generateCode(module, levels, {wantText, options.optimiseCode, &timings});
+      cpu::generateCode(module, options.architecture, levels, {wantText, options.optimiseCode, &timings});
   if (!generated)
     return diagnostics.explain(generated.takeError());
   code = std::move(*generated);
@@ -384,10 +384,11 @@ llvm::Expected<std::string> Compilation::package() {
   for (cpu::CPUCode &variant : code)
     llvm::append_range(objects, std::move(variant.objects));
   llvm::Expected<std::string> data = timed(timings, "tables", [&] {
-    return buildDataObject(module, kernels, forCPU ? llvm::ArrayRef(levels) : llvm::ArrayRef<int>(), device, embedded);
+    return buildDataObject(module, kernels, options.architecture, forCPU ? llvm::ArrayRef(levels) : llvm::ArrayRef<int>(),
+                           device, embedded);
   });
   if (!data)
     return data.takeError();
   objects.push_back(std::move(*data));
-  return timed(timings, "link", [&] { return linkObjects(objects, options.emit == EmitKind::SharedObject); });
+  return timed(timings, "link", [&] { return linkObjects(objects, options.emit == EmitKind::SharedObject, options.architecture); });
 }

@@ -46,15 +46,16 @@ llvm::Error gnnc::checkOptions(const frontend::ModelSpec &model, const CompileOp
   if (options.cpuLevels.empty())
     return makeError("expected at least one processor level");
   for (int level : options.cpuLevels)
-    if (level != 0 && level != 2 && level != 3 && level != 4)
-      return makeError("expected processor level 0, 2, 3 or 4, found " + llvm::Twine(level));
+    if (llvm::Error wrong = cpu::checkLevel(options.architecture, level))
+      return wrong;
   if (options.architectures.empty())
     return makeError("expected at least one GPU architecture");
   if (options.storage != Storage::AsComputed && model.doublePrecision)
     return makeError(
         "expected a model in float32: numbers of 16 bits are computed with in float32, and this model asks for "
         "float64");
-  if (options.storage == Storage::F16 && forCPU && llvm::any_of(options.cpuLevels, [](int level) { return level < 3; }))
+  if (options.storage == Storage::F16 && forCPU && options.architecture == cpu::Architecture::X86_64 &&
+      llvm::any_of(options.cpuLevels, [](int level) { return level < 3; }))
     return makeError(
         "expected bf16, or the processor levels v3 and v4 alone: older x86-64 processors cannot convert f16");
   if (options.storage != Storage::AsComputed && *llvm::min_element(options.architectures) < 80 &&

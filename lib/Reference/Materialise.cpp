@@ -371,7 +371,7 @@ static Error followChoice(GraphData &graph, MapOp map) {
     return Error::success();
   }
   if (map.getKind() != MapKind::Parts)
-    return makeError("map @{0} is made of one that is chosen, which its kind cannot be", map.getSymName());
+    return makeError("map @{0}: a map of this kind cannot be derived from a chosen map", map.getSymName());
   size_t begin = 0;
   auto from = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(map, map.getFromAttr());
   for (auto [space, part] : llvm::zip(from.getPartsAttr(), map.getPartsAttr())) {

@@ -7,6 +7,7 @@
 
 #include "Describe.h"
 #include "CUDA/Device.h"
+#include "Processor.h"
 #include "Tuning.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -175,6 +176,11 @@ size_t Description::write() {
     const cuda::Device &device = graph.device->device;
     field("architecture", device.isPlanned() ? 0 : device.tunedAs());
     field("processors", device.processors());
+    if (!device.isPlanned())
+      add(device.loadedCode() ? ", \"code\": \"sm_%lld\"" : ", \"code\": \"PTX\"",
+          static_cast<long long>(device.loadedCode()));
+  } else if (const table::Variant *variant; !chooseVariant(graph.model, variant, nullptr)) {
+    add(", \"code\": \"%s\"", nameOfLevel(variant->level));
   }
   list("extents", header.numSpaces, [&](int64_t i, bool writes) {
     if (!writes)

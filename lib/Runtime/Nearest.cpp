@@ -102,7 +102,7 @@ void fillColumns(const NearestSearch &search, int64_t begin, int64_t end) {
 }
 
 void findNearest(const NearestSearch &search, int64_t begin, int64_t end) {
-  bool isWide = search.level >= 3;
+  bool isWide = search.level >= 3; // for aarch64 there is one form
   if (search.isDouble)
     isWide ? searchRowsWide<double>(search, begin, end) : searchRows<double>(search, begin, end);
   else

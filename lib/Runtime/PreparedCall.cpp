@@ -1,4 +1,4 @@
-//===- PreparedCall.cpp - A program on a graph, but for addresses ---------===//
+//===- PreparedCall.cpp - A program bound to a graph ----------------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

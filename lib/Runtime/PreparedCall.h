@@ -1,11 +1,12 @@
-//===- PreparedCall.h - A program on a graph, but for addresses -*- C++ -*-===//
+//===- PreparedCall.h - A program bound to a graph --------------*- C++ -*-===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What `run` finds out about its bindings each time, found out once; and which steps are needed for what is wanted.
+// A program bound to a graph, except for buffer addresses: what `run` finds out about its bindings each time, found out
+// once; and which steps are needed for what is wanted.
 //
 // A step is needed if it writes what is wanted, or what a needed step after it uses. What a step uses is all that it
 // names, read or written: so all that add to one buffer are needed together. An output that is not wanted, but written

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The x86-64-v3 and -v4 levels as the psABI defines them. A feature counts only if the operating system saves the
+// x86-64: the levels -v3 and -v4 as the psABI defines them. A feature counts only if the operating system saves the
 // registers it uses (XCR0). Asked of `cpuid` directly: the compiler's builtin would pull in a symbol of compiler-rt.
 //
 //===----------------------------------------------------------------------===//
@@ -18,6 +18,9 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+#include <sys/syscall.h>
 #endif
 
 namespace gnnc::runtime {
@@ -82,7 +85,20 @@ DefaultFloatMode::~DefaultFloatMode() { _mm_setcsr(static_cast<unsigned>(saved))
 
 #elif defined(__aarch64__)
 
-int64_t processorLevel(Text &) { return 0; }
+/// The bits of a vector register of SVE, which the system may have set to fewer than there are; 0 without SVE.
+int64_t processorLevel(Text &missing) {
+  constexpr unsigned long hasSVE = 1ul << 22;         // HWCAP_SVE, which older headers do not have
+  constexpr long getVectorLength = 51, bytes = 0xffff; // PR_SVE_GET_VL, PR_SVE_VL_LEN_MASK
+  if (!(getauxval(AT_HWCAP) & hasSVE)) {
+    missing.add("sve");
+    return 0;
+  }
+  long length = syscall(SYS_prctl, getVectorLength, 0, 0, 0, 0);
+  int64_t bits = length < 0 ? 0 : (length & bytes) * 8;
+  if (bits < 256)
+    missing.add("vectors of 256 bits (SVE has %lld here)", static_cast<long long>(bits));
+  return bits;
+}
 
 DefaultFloatMode::DefaultFloatMode() {
   __asm__ volatile("mrs %0, fpcr" : "=r"(saved));
@@ -91,24 +107,36 @@ DefaultFloatMode::DefaultFloatMode() {
 DefaultFloatMode::~DefaultFloatMode() { __asm__ volatile("msr fpcr, %0" : : "r"(saved)); }
 
 #else
-
-int64_t processorLevel(Text &) { return 0; }
-
-DefaultFloatMode::DefaultFloatMode() : saved(0) {}
-DefaultFloatMode::~DefaultFloatMode() = default;
-
+#error "models are compiled for x86-64 and aarch64"
 #endif
+
+const char *nameOfLevel(int64_t level) {
+#if defined(__aarch64__)
+  return level == 0 ? "armv8-a" : "armv8-a+sve";
+#else
+  return level == 0 ? "x86-64" : level == 2 ? "x86-64-v2" : level == 3 ? "x86-64-v3" : "x86-64-v4";
+#endif
+}
 
 gnnc_status allowedLevel(int64_t &level, gnnc_error *error) {
   level = INT64_MAX;
   const char *text = getenv("GNNC_CPU_LEVEL");
   if (!text || !*text)
     return GNNC_OK;
-  if (strcmp(text, "0") != 0 && strcmp(text, "3") != 0 && strcmp(text, "4") != 0)
-    return fail(error, GNNC_INVALID_ARGUMENT, "environment variable GNNC_CPU_LEVEL: expected 0, 3 or 4, found '%.80s'",
-                text);
-  level = text[0] - '0';
-  return GNNC_OK;
+#if defined(__aarch64__)
+  constexpr const char *expected = "0 or 256", *names[] = {"0", "256"};
+  constexpr int64_t levels[] = {0, 256};
+#else
+  constexpr const char *expected = "0, 3 or 4", *names[] = {"0", "3", "4"};
+  constexpr int64_t levels[] = {0, 3, 4};
+#endif
+  for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i)
+    if (strcmp(text, names[i]) == 0) {
+      level = levels[i];
+      return GNNC_OK;
+    }
+  return fail(error, GNNC_INVALID_ARGUMENT, "environment variable GNNC_CPU_LEVEL: expected %s, found '%.80s'", expected,
+              text);
 }
 
 gnnc_status chooseVariant(const Model &model, const table::Variant *&variant, gnnc_error *error) {
@@ -125,11 +153,12 @@ gnnc_status chooseVariant(const Model &model, const table::Variant *&variant, gn
   }
   if (count == 0)
     return fail(error, GNNC_UNSUPPORTED, "the model has no code for CPUs: open it with a CUDA device (device type 2)");
+  const char *name = nameOfLevel(least);
   if (least <= level)
-    return fail(error, GNNC_UNSUPPORTED, "this model was compiled for x86-64-v%lld, but GNNC_CPU_LEVEL is %lld",
-                static_cast<long long>(least), static_cast<long long>(allowed));
-  return fail(error, GNNC_UNSUPPORTED, "this model was compiled for x86-64-v%lld; this processor lacks: %s",
-              static_cast<long long>(least), missing.c_str());
+    return fail(error, GNNC_UNSUPPORTED, "this model was compiled for %s, but GNNC_CPU_LEVEL is %lld", name,
+                static_cast<long long>(allowed));
+  return fail(error, GNNC_UNSUPPORTED, "this model was compiled for %s; this processor lacks: %s", name,
+              missing.c_str());
 }
 
 int processorCount() {

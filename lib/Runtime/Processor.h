@@ -17,6 +17,9 @@ namespace gnnc::runtime {
 /// `missing` the features that the next higher levels would need.
 int64_t processorLevel(Text &missing);
 
+/// Clang's name for a level.
+const char *nameOfLevel(int64_t level);
+
 /// The level the environment variable GNNC_CPU_LEVEL allows at most (for tests); a large number if it is not set.
 gnnc_status allowedLevel(int64_t &level, gnnc_error *error);
 

@@ -241,7 +241,7 @@ Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned cand
     return Obstacle::OtherAxes;
   // Its own sums are known when all members have been seen, and rows are no wider than what registers hold.
   bool rows = !group.along && !needs.along; // A tile's rows are an ordinary sweep at the end.
-  // Blocks of tiles merge sums and largest numbers, but not whose these are.
+  // Blocks of tiles merge sums and maxima, but not argmax.
   auto namesSharedWinner = [](Operation *anchor) {
     auto reduce = dyn_cast<ReduceOp>(anchor);
     return reduce && llvm::is_contained({ReduceKind::ArgMax, ReduceKind::ArgMin}, reduce.getKind()) &&

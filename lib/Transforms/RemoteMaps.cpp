@@ -215,7 +215,7 @@ LogicalResult RemoteMaps::checkSpace(SpaceOp op) {
     madeOf.push_back(op.getBaseAttr());
   for (Attribute of : madeOf)
     if (isCopied(cast<FlatSymbolRefAttr>(of)))
-      return op.emitOpError() << "cannot be distributed: it is made of " << of
+      return op.emitOpError() << "cannot be distributed: it is derived from " << of
                               << ", whose elements may be on several ranks";
   for (Attribute name : op.getMaps() ? op.getMapsAttr().getValue() : ArrayRef<Attribute>()) {
     auto map = cast<FlatSymbolRefAttr>(name);

@@ -15,9 +15,9 @@
 //   x[batch, k] or x[m, k]  by  w[batch, k, n]  gives  y[batch, n] or y[m, n];   x[batch, k] g[batch, n]  are summed
 //
 // The price: a sweep that needs a product makes it again, so operations are paid for bytes. A value that many sweeps
-// need and that is long in the making (the edges' state in an interaction network) is stored after all. Sums along one
-// map are one sweep only if none needs another: the same map in each of several blocks is as many sweeps. An outer sum
-// both of whose factors are stored for such products has nothing to save: a matrix product of its own reads them.
+// need and that is expensive to compute (the edges' state in an interaction network) is stored after all. Sums along
+// one map are one sweep only if none needs another: the same map in each of several blocks is as many sweeps. An outer
+// sum both of whose factors are stored for such products has nothing to save: a matrix product of its own reads them.
 //
 // Where the tiles of an owner's members are in several blocks (`blocks`), no tile knows a softmax over them. But what a
 // softmax takes and gives is narrow in an attention, a number for each head: such values are kept (`mpdfg.keep`), so
@@ -390,7 +390,7 @@ unsigned Tiler::run() {
   SmallVector<ContractOp> contractions;
   function.walk([&](ContractOp op) { contractions.push_back(op); });
   SmallVector<std::pair<ContractOp, ReduceOp>> tiled;
-  // What needs a product comes after it.
+  // Visit users before producers.
   for (ContractOp op : llvm::reverse(contractions)) {
     if (ReduceOp sum = members.findOuterSum(op)) {
       if (std::string reason = blocks ? whyNotInBlock(op, sum) : std::string(); !reason.empty()) {

@@ -21,9 +21,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Cases.h"
 #include "Schedules.h"
 #include "gnnc-c/gnnc.h"
-#include "gnnc/Support/Half.h"
 
 #include <cmath>
 #include <cstdio>
@@ -35,60 +35,15 @@
 #include <string>
 #include <vector>
 
+using namespace cases;
+
 namespace {
 
-using gnnc::Storage;
-
-struct Entry {
-  int64_t kind;
-  Storage storage = Storage::AsComputed;
-  std::string name;
-  std::vector<int64_t> shape;
-  std::string data;
-  int64_t elements() const {
-    int64_t count = 1;
-    for (int64_t dim : shape)
-      count *= dim;
-    return count;
-  }
-};
-
-enum Kind { Program, Extent, Map, Input, Expected, Updated };
-
-std::vector<Entry> readCase(const char *path) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<Entry> entries;
-  auto word = [&] {
-    int64_t value = 0;
-    file.read(reinterpret_cast<char *>(&value), sizeof value);
-    return value;
-  };
-  auto bytes = [&](int64_t count) {
-    std::string text(size_t(count), '\0');
-    file.read(text.data(), count);
-    return text;
-  };
-  while (file.peek() != EOF) {
-    Entry entry;
-    int64_t kind = word();
-    entry.kind = kind & 0xff;
-    entry.storage = Storage(kind >> 8);
-    entry.name = bytes(word());
-    entry.shape.resize(size_t(word()));
-    for (int64_t &dim : entry.shape)
-      dim = word();
-    entry.data = bytes(word());
-    entries.push_back(std::move(entry));
-  }
-  return entries;
-}
-
 /// A model on the GPU, as long as the program runs.
-struct Model {
+struct Model : Numbers {
   const gnnc_api *api = nullptr;
   gnnc_context *context = nullptr;
   gnnc_error error = {};
-  bool doublePrecision = false;
 
   Model() = default;
   Model(const Model &) = delete;
@@ -97,27 +52,6 @@ struct Model {
       api->close(context);
   }
 
-  size_t widthOf(const Entry &entry) const {
-    return entry.storage != Storage::AsComputed ? 2 : doublePrecision ? 8 : 4;
-  }
-  /// Number `i` of a tensor into its bytes, and from them.
-  void put(std::string &bytes, const Entry &entry, int64_t i, double number) const {
-    char *to = &bytes[size_t(i) * widthOf(entry)];
-    float narrow = float(number);
-    uint16_t half = entry.storage == Storage::BF16 ? gnnc::encodeBF16(narrow) : gnnc::encodeF16(narrow);
-    std::memcpy(to,
-                entry.storage != Storage::AsComputed ? (const void *)&half
-                : doublePrecision                    ? &number
-                                                     : (const void *)&narrow,
-                widthOf(entry));
-  }
-  double get(const std::string &bytes, const Entry &entry, int64_t i) const {
-    if (entry.storage == Storage::AsComputed)
-      return doublePrecision ? reinterpret_cast<const double *>(bytes.data())[i]
-                             : double(reinterpret_cast<const float *>(bytes.data())[i]);
-    uint16_t half = reinterpret_cast<const uint16_t *>(bytes.data())[i];
-    return entry.storage == Storage::BF16 ? gnnc::decodeBF16(half) : gnnc::decodeF16(half);
-  }
   /// A tensor on the device, of the entry's name and shape.
   gnnc_binding bind(const Entry &entry, void *data) const {
     return {entry.name.c_str(),
@@ -403,42 +337,6 @@ struct Batches {
     return true;
   }
 };
-
-struct Error {
-  double relative;
-  /// Of a tensor whose largest number is below a twentieth of the case's: `relative` is beside that twentieth.
-  bool cancels;
-  bool within(double allowed) const { return relative <= (cancels ? 10 * allowed : allowed); }
-};
-
-/// The largest difference of a tensor's numbers from what is expected, beside their largest.
-Error errorOf(const Model &model, const Entry &entry, const std::string &bytes, double largest, bool isRounded) {
-  double difference = 0, magnitude = 0;
-  for (int64_t k = 0; k < entry.elements(); ++k) {
-    double expected = reinterpret_cast<const double *>(entry.data.data())[k];
-    if (!model.doublePrecision)
-      expected = float(expected);
-    double found = model.get(bytes, entry, k);
-    if (!std::isfinite(expected)) { // There is nothing to be near to.
-      if (std::isnan(expected) ? !std::isnan(found) : found != expected)
-        difference = INFINITY;
-      continue;
-    }
-    double off = std::fabs(found - expected);
-    difference = std::isfinite(off) ? std::fmax(difference, off) : INFINITY;
-    magnitude = std::fmax(magnitude, std::fabs(expected));
-  }
-  if (difference == 0)
-    return {0, false};
-  if (model.doublePrecision || isRounded)
-    return {difference / (magnitude > 1e-9 * largest ? magnitude : largest), false};
-  // In single precision a gradient that nearly cancels is noise beside those that do not (WidthsTest.cpp).
-  // It is right to a hundredth of its own if that is more than rounding: the slope of a saturated sigmoid, s (1 - s),
-  // has the rounding errors of 1.
-  if (difference > 0.01 * magnitude && magnitude > 1e-4 * largest)
-    return {difference / magnitude, false};
-  return {difference / std::fmax(magnitude, largest / 20), magnitude < largest / 20};
-}
 
 /// Whether there is a driver and a device. Whatever else is missing is a failure.
 bool hasGPU() {

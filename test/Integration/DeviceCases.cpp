@@ -32,6 +32,24 @@ llvm::Expected<std::string> test::compileForGPU(frontend::ModelSpec model, unsig
   return compile(model, options);
 }
 
+/// For where the cases are replayed: a GPU, or the processors of an architecture, at all levels.
+static llvm::Expected<std::string> compileForReplay(frontend::ModelSpec model, unsigned optLevel, bool gradient,
+                                                    bool doublePrecision, Storage storage) {
+  const char *wanted = std::getenv("GNNC_DEVICE_CPU");
+  if (!wanted)
+    return compileForGPU(std::move(model), optLevel, gradient, doublePrecision, storage);
+  CompileOptions options;
+  options.architecture = cpu::Architecture::AArch64;
+  if (llvm::StringRef(wanted) != cpu::nameOf(options.architecture))
+    return llvm::createStringError("GNNC_DEVICE_CPU: expected aarch64, found '%s'", wanted);
+  options.cpuLevels = cpu::defaultLevels(options.architecture);
+  model.doublePrecision |= doublePrecision;
+  options.gradient = gradient;
+  options.optLevel = optLevel;
+  options.storage = storage;
+  return compile(model, options);
+}
+
 bool test::isRecordingForDevice() { return std::getenv("GNNC_DEVICE_CASES") != nullptr; }
 
 llvm::Expected<std::string> test::packageForGPU(mlir::ModuleOp module) {
@@ -47,7 +65,7 @@ llvm::Expected<std::string> test::packageForGPU(mlir::ModuleOp module) {
   for (cuda::DeviceStep &step : device.steps)
     for (cuda::Launch &launch : step.launches)
       launch.part = 0; // all in one
-  llvm::Expected<std::string> data = buildDataObject(module, nameKernels(module), {}, device);
+  llvm::Expected<std::string> data = buildDataObject(module, nameKernels(module), cpu::hostArchitecture(), {}, device);
   if (!data)
     return data.takeError();
   return linkObjects(*data, /*shared=*/true);
@@ -128,7 +146,7 @@ llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const fro
     if (wanted && !llvm::is_contained(names, name))
       continue;
     llvm::Expected<std::string> bytes =
-        compileForGPU(model, form.optLevel, gradient, form.doublePrecision, form.storage);
+        compileForReplay(model, form.optLevel, gradient, form.doublePrecision, form.storage);
     if (!bytes)
       return bytes.takeError();
     if (llvm::Error error = recorder->addModel(*bytes, name, form.doublePrecision || model.doublePrecision))

@@ -8,6 +8,7 @@
 #include "Commands.h"
 #include "ModelOnGraph.h"
 #include "Report.h"
+#include "gnnc/Host/GraphInfo.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -67,6 +68,19 @@ static llvm::Expected<Measurement> measure(ModelOnGraph &onGraph, const Paramete
   return result;
 }
 
+/// Which of the object's code runs.
+static std::string codeOf(const ModelOnGraph &onGraph) {
+  if (llvm::Expected<std::string> text = onGraph.session().describeGraph()) {
+    if (llvm::Expected<GraphInfo> info = GraphInfo::parse(*text))
+      return info->code;
+    else
+      llvm::consumeError(info.takeError());
+  } else {
+    llvm::consumeError(text.takeError());
+  }
+  return {};
+}
+
 static void printJSON(const BenchArguments &arguments, const ModelOnGraph &onGraph, const Measurement &time) {
   llvm::json::OStream json(llvm::outs(), 2);
   json.object([&] {
@@ -74,6 +88,7 @@ static void printJSON(const BenchArguments &arguments, const ModelOnGraph &onGra
     json.attribute("program", arguments.program);
     json.attribute("graph", llvm::json::fixUTF8(arguments.graph));
     json.attribute("device", arguments.device);
+    json.attribute("code", codeOf(onGraph));
     json.attribute("threads", arguments.threads);
     json.attribute("ranks", runRanks() ? runRanks()->size() : 1);
     json.attributeObject("extents", [&] {
@@ -102,6 +117,7 @@ static void printText(const BenchArguments &arguments, const ModelOnGraph &onGra
   out << "model " << onGraph.model().info().name << " on " << arguments.graph << ", ";
   if (runRanks())
     out << runRanks()->size() << " ranks, times of the first, ";
+  out << "code for " << codeOf(onGraph) << ", ";
   if (arguments.device != "cpu")
     out << arguments.device << "\n";
   else if (arguments.threads == 0)

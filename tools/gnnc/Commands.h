@@ -56,7 +56,7 @@ struct CompileArguments {
   std::vector<std::string> also;     ///< statements that are added to an exported program
   std::vector<std::string> metadata; ///< name=value
   std::string compileTo;
-  std::vector<std::string> cpu = {"v3", "v4"};
+  std::vector<std::string> cpu; ///< names of cpu::Processor; at first the default ones
   std::vector<std::string> architectures = {"sm_80", "sm_90"};
   std::string products; ///< empty: what the types ask for
   std::string output;   ///< empty: standard output for text, else named after the model's file
@@ -101,6 +101,7 @@ struct InspectArguments {
   std::string model, graph, tuning;
   bool json = false;
   bool cost = false;                ///< what each kernel costs, instead of the rest
+  bool triton = false;              ///< a configuration for Triton, instead of the rest
   bool memory = false;              ///< each buffer of the workspace too
   bool verbose = false;             ///< everything
   RankMachine machine;              ///< for the parts of a graph

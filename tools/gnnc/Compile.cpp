@@ -122,13 +122,20 @@ int gnnc::runCheck(const CompileArguments &arguments) {
   return ExitOk;
 }
 
-static std::vector<int> cpuLevels(const std::vector<std::string> &names) {
-  std::vector<int> levels;
-  for (llvm::StringRef name : names)
-    levels.push_back(name == "baseline" ? 0 : name.back() - '0');
-  llvm::sort(levels, std::greater<int>()); // the loader picks the first that fits
-  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
-  return levels;
+/// `--cpu`: the architecture that all are of, and its levels.
+static llvm::Error setProcessors(CompileOptions &options, const std::vector<std::string> &names) {
+  options.architecture = cpu::parseProcessor(names.front()).architecture;
+  options.cpuLevels.clear();
+  for (const std::string &name : names) {
+    cpu::Processor processor = cpu::parseProcessor(name);
+    if (processor.architecture != options.architecture)
+      return llvm::createStringError("--cpu: expected processors of one architecture, because an object is for one; "
+                                     "found " +
+                                     names.front() + " (" + cpu::nameOf(options.architecture) + ") and " + name + " (" +
+                                     cpu::nameOf(processor.architecture) + ")");
+    options.cpuLevels.push_back(processor.level);
+  }
+  return llvm::Error::success();
 }
 
 /// What is asked for, as text or as an artefact's bytes.
@@ -260,7 +267,8 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   options.onTimings = [&](const Timings &spent) { llvm::append_range(timings, spent); };
   options.compileTo = arguments.compileTo;
   options.targets = arguments.targets;
-  options.cpuLevels = cpuLevels(arguments.cpu);
+  if (llvm::Error wrong = setProcessors(options, arguments.cpu))
+    return std::move(wrong);
   llvm::Expected<std::vector<int>> gpus = architectures(arguments.architectures);
   if (!gpus)
     return gpus.takeError();

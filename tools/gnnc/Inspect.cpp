@@ -198,7 +198,8 @@ void Inspector::printTriedPlans() {
 void Inspector::printText() {
   const ModelInfo &info = model.info();
   out << "model " << info.name << ", " << (info.type == ElementType::F64 ? "f64" : "f32")
-      << (info.storage.empty() ? "" : ", rows stored as " + info.storage) << ", ABI version " << model.api().abi_version
+      << (info.storage.empty() ? "" : ", rows stored as " + info.storage) << (model.isLoaded() ? ", ABI version " + std::to_string(model.api().abi_version)
+                            : ", for " + model.architecture().str())
       << "\n";
   printTensors("inputs", info.inputs);
   printTensors("parameters", info.params);
@@ -349,7 +350,10 @@ static llvm::Error makePlans(const ModelFile &model, const BoundGraph &graph, ll
 }
 
 int gnnc::runInspect(const InspectArguments &arguments) {
-  llvm::Expected<ModelFile> model = ModelFile::open(arguments.model);
+  // On a graph it would have to run here.
+  bool isAlone = arguments.graph.empty() && arguments.extents.empty();
+  llvm::Expected<ModelFile> model =
+      isAlone ? ModelFile::openToInspect(arguments.model) : ModelFile::open(arguments.model);
   if (!model)
     return fail(model.takeError());
   if (llvm::sys::fs::is_directory(arguments.graph) || !arguments.extents.empty()) {
@@ -360,6 +364,11 @@ int gnnc::runInspect(const InspectArguments &arguments) {
   if (!arguments.measured.empty())
     return fail(llvm::createStringError("--measured: expected a folder of parts as --graph, or --extents, found '" +
                                         arguments.graph + "'"));
+  if (arguments.triton) {
+    if (llvm::Error error = Inspector(*model, nullptr, arguments, llvm::outs()).printTriton())
+      return fail(std::move(error));
+    return ExitOk;
+  }
   Plans plans;
   if (!arguments.graph.empty()) {
     llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(arguments.graph);

@@ -33,7 +33,7 @@ static std::string checkDefine(const std::string &text) {
   return valid ? "" : "expected NAME=VALUE, found '" + text + "'";
 }
 
-/// As a number would be read, -1 would be 2^64-1, and so would be whatever is greater.
+/// Parsed as an integer, -1 would wrap to 2^64-1, and larger values would saturate there.
 static std::string checkSeed(const std::string &text) {
   uint64_t seed;
   return llvm::StringRef(text).getAsInteger(10, seed) ? "expected a number from 0 to 2^64-1, found '" + text + "'" : "";
@@ -73,7 +73,7 @@ static CLI::Option *addDefines(CLI::App &command, CompileArguments &arguments) {
 static void addAlso(CLI::App &command, std::vector<std::string> &statements) {
   command
       .add_option("--also", statements,
-                  "Of an exported program (.pt2): a statement of the language to add at the end of its model, such as "
+                  "For exported programs (.pt2): a statement of the language to add at the end of its model, such as "
                   "'output forces = -gradient(energy, positions)'; may be repeated")
       ->type_name("STATEMENT")
       ->allow_extra_args(false);
@@ -121,7 +121,7 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   CLI::Option *emit =
       command
           ->add_option("--emit", arguments.emit,
-                       "What to write. json: the checked model; mpdfg, mpk, llvm: IR; cuda: kernels as CUDA C++; ptx, "
+                       "Output format. json: the checked model; mpdfg, mpk, llvm: IR; cuda: kernels as CUDA C++; ptx, "
                        "cubin: kernels compiled by NVRTC; obj: object file; so: shared object")
           ->check(CLI::IsMember({"json", "mpdfg", "mpk", "llvm", "cuda", "ptx", "cubin", "obj", "so"}))
           ->capture_default_str();
@@ -143,22 +143,21 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   command
       ->add_option(
           "--along", arguments.along,
-          "With --distributed: maps whose elements are where the map leads, instead of those along which most numbers "
-          "are reduced; separated by commas")
+          "With --distributed: maps that determine which rank owns an element, separated by commas; default: those "
+          "along which most numbers are reduced")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->needs(distributed);
   command
-      ->add_option(
-          "--operations-per-byte", arguments.operationsPerByte,
-          "With --distributed: operations that ranks do again rather than send a byte more to each other. 0: "
-          "rows are sent as they are read. By default 256, as for GPUs of one machine; more where links are slower")
+      ->add_option("--operations-per-byte", arguments.operationsPerByte,
+                   "With --distributed: operations worth recomputing to save one transferred byte (default: 256, for "
+                   "GPUs of one machine; more for slow links; 0: never recompute)")
       ->check(numberFrom(0))
       ->needs(distributed);
   command
       ->add_option("--fixed", arguments.fixed,
-                   "With --distributed: inputs that are the same in all calls, which have no gradients. Their rows of "
-                   "other ranks' elements are exchanged once, before; separated by commas")
+                   "With --distributed: inputs that are the same in all calls, which have no gradients. Their halo "
+                   "rows are exchanged once, before the first run; separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->needs(distributed);
@@ -170,22 +169,22 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->capture_default_str();
   command
       ->add_option("--checkpoints", arguments.checkpoints,
-                   "Divide the forward pass into so many segments: only what crosses from one to the next is kept, and "
+                   "Divide the forward pass into this many segments: only values that cross segments are kept, and "
                    "the backward pass computes each segment again when it needs it. Less memory, more time")
       ->check(CLI::Range(2, 1000))
       ->type_name("SEGMENTS");
   CLI::Option *extents =
       command
           ->add_option("--extents", arguments.extents,
-                       "With --memory-limit: how many elements spaces have, as in node=10000,edge=80000; those of the "
-                       "largest graph to come")
+                       "With --memory-limit: sizes of the largest expected graph, in elements of each space, as in "
+                       "node=10000,edge=80000")
           ->delimiter(',')
           ->allow_extra_args(false);
   CLI::Option *limit =
       command
           ->add_option(
               "--memory-limit", arguments.memoryLimit,
-              "Most bytes that a call or step takes for --extents, as in 12GiB: parameters, inputs, outputs and "
+              "Memory limit of a call or step for a graph of --extents, as in 12GiB: parameters, inputs, outputs and "
               "intermediate values. The fastest plan that fits is taken, with as many --checkpoints as that "
               "needs; 'gnnc inspect' shows all plans that were tried")
           ->transform(CLI::AsSizeValue(true))
@@ -207,7 +206,7 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       "--embed", arguments.embed,
       "Put the values of --params into the object: one file to ship, which runs without being given them");
   command->add_flag("--keep-axes", arguments.keepAxes,
-                    "Of an exported program (.pt2): refuse arguments and results that do not have the axis of elements "
+                    "For exported programs (.pt2): refuse arguments and results that do not have the axis of elements "
                     "first, which otherwise comes first in the model");
   addAlso(*command, arguments.also);
   command
@@ -257,14 +256,18 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->check(CLI::IsMember(phases))
       ->excludes(emit)
       ->excludes(report);
+  for (int level : cpu::defaultLevels(cpu::hostArchitecture()))
+    arguments.cpu.push_back(cpu::nameOf({cpu::hostArchitecture(), level}));
   command
       ->add_option(
           "--cpu", arguments.cpu,
-          "x86-64 levels to generate code for; the best one that the processor supports is chosen at run time. The "
-          "environment variable GNNC_CPU_LEVEL (0: baseline, 3 or 4) sets an upper limit")
+          "Processors to generate code for, by clang's names, all of one architecture, whichever this machine has; the "
+          "best one that the processor supports is chosen at run time. armv8-a+sve needs vectors of at least 256 bits. "
+          "v4 and v3 stand for x86-64-v4 and x86-64-v3, baseline for any processor like this machine's. The environment "
+          "variable GNNC_CPU_LEVEL (0: baseline; x86-64: 3 or 4; aarch64: 256) sets an upper limit")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"v3", "v4", "baseline"}))
+      ->check(CLI::IsMember(cpu::processorNames()))
       ->capture_default_str();
   command
       ->add_option(
@@ -399,8 +402,7 @@ static void addTrain(CLI::App &app, TrainArguments &arguments) {
 }
 
 static void addInspect(CLI::App &app, InspectArguments &arguments) {
-  CLI::App *command = app.add_subcommand(
-      "inspect", "Print what a compiled model takes and gives, its kernels, and the memory that it needs");
+  CLI::App *command = app.add_subcommand("inspect", "Print a compiled model's inputs, outputs, kernels and memory");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
   CLI::Option *graph =
       command->add_option("--graph", arguments.graph,
@@ -426,15 +428,14 @@ static void addInspect(CLI::App &app, InspectArguments &arguments) {
                           ->capture_default_str());
   };
   addSpeed("--link", arguments.machine.link, "GB/s that a rank sends, and receives at the same time");
-  addSpeed("--latency", arguments.machine.latency, "Microseconds that each transfer and combined value takes besides");
+  addSpeed("--latency", arguments.machine.latency, "Microseconds that each transfer and combined value adds");
   addSpeed("--bandwidth", arguments.machine.bandwidth, "GB/s between a rank and its memory");
   addSpeed("--compute", arguments.machine.compute, "GFLOP/s of a rank");
-  ofParts.push_back(command->add_option("--measured", arguments.measured,
-                                        "JSON with 'extents' of a graph on one rank and measured 'seconds' of "
-                                        "functions on it: kernels are as much slower "
-                                        "or faster than by --compute and --bandwidth as they were there. With an array "
-                                        "of such objects, of graphs of several sizes, times go along a line through "
-                                        "theirs"));
+  ofParts.push_back(command->add_option(
+      "--measured", arguments.measured,
+      "JSON with 'extents' of a graph on one rank and measured 'seconds' of functions on it: kernels are as much "
+      "slower or faster than by --compute and --bandwidth as they were there. With an array of such objects, of graphs "
+      "of several sizes, times follow a line fitted to theirs"));
   command->parse_complete_callback([=] {
     for (CLI::Option *option : ofParts)
       if (*option && !*graph && !*extents)
@@ -447,6 +448,13 @@ static void addInspect(CLI::App &app, InspectArguments &arguments) {
           "Print what each kernel and program costs, operations and bytes: as formulas over the sizes of spaces, or as "
           "numbers for the graph")
       ->excludes(json);
+  command
+      ->add_flag("--triton", arguments.triton,
+                 "Print config.pbtxt for NVIDIA's Triton Inference Server (hosts/triton), and nothing else")
+      ->excludes(json)
+      ->excludes("--cost")
+      ->excludes(graph)
+      ->excludes(extents);
   command->add_flag("--memory", arguments.memory,
                     "Also print each intermediate value in the workspace with its size and lifetime, and the peak");
   command->add_flag(
@@ -496,14 +504,14 @@ static void addPartition(CLI::App &app, PartitionArguments &arguments) {
                       "how even the parts would be is printed");
   command
       ->add_option("--by", arguments.by,
-                   "metis: few connections between parts; contiguous: ranges of numbers; random: each by itself")
+                   "metis: few connections between parts; contiguous: ranges of numbers; random: element by element")
       ->check(CLI::IsMember({"metis", "contiguous", "random"}))
       ->capture_default_str();
   command->add_option("--model", arguments.model,
-                      "Compiled model: what its maps and inputs are, and which map most of its sweeps go along");
+                      "Compiled model: its maps and inputs, and the map that most of its sweeps use");
   command
       ->add_option("--along", arguments.along,
-                   "Maps whose elements are to be where the map leads, instead of dst; separated by commas")
+                   "Maps that determine which part owns an element, separated by commas; default: dst")
       ->delimiter(',')
       ->allow_extra_args(false);
   command
@@ -527,7 +535,7 @@ static void addPartition(CLI::App &app, PartitionArguments &arguments) {
       ->allow_extra_args(false);
   command
       ->add_option("--features", arguments.features,
-                   "float32 numbers in a row, for the last line of the output: what a layer exchanges")
+                   "float32 numbers in a row, for the last line of the output: the size of a layer's exchange")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 20))
       ->capture_default_str();
 }

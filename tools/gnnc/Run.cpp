@@ -172,7 +172,7 @@ static std::string nameInFile(const ModelInfo &info, llvm::StringRef name) {
   return name.str();
 }
 
-/// Of ranks, what they have of each in one, on the first.
+/// Concatenates each output from all ranks on rank 0.
 static llvm::Expected<std::vector<HostTensor>> collectOutputs(const ModelOnGraph &onGraph, const ProgramInfo &program) {
   std::vector<HostTensor> all;
   for (auto [tensor, info] : llvm::zip_equal(onGraph.program().outputs(), program.outputs)) {

@@ -25,7 +25,14 @@ namespace gnnc {
 class ModelFile {
 public:
   static llvm::Expected<ModelFile> open(llvm::StringRef path);
+  /// The same, but an object for another architecture is read without loading it: `info` and `description` are all that
+  /// it has.
+  static llvm::Expected<ModelFile> openToInspect(llvm::StringRef path);
 
+  /// "x86-64", "aarch64": of the processors that the object is for.
+  llvm::StringRef architecture() const { return architectureName; }
+  /// False where openToInspect found an object for another architecture.
+  bool isLoaded() const { return table; }
   const std::string &path() const { return filePath; }
   const ModelInfo &info() const { return modelInfo; }
   /// The model's description of itself, as JSON.
@@ -37,13 +44,16 @@ public:
   llvm::Expected<std::string> digest() const;
 
 private:
+  static llvm::Expected<ModelFile> open(llvm::StringRef path, bool mayBeForeign);
   struct Close {
     void operator()(void *handle) const;
   };
   std::string filePath;
   std::unique_ptr<void, Close> handle;
   const gnnc_api *table = nullptr;
+  std::string architectureName;
   llvm::StringRef descriptionText;
+  std::unique_ptr<llvm::MemoryBuffer> foreign; ///< the file, if it is not loaded
   ModelInfo modelInfo;
 };
 

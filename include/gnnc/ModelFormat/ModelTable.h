@@ -342,7 +342,8 @@ struct Frame {
 };
 using Kernel = void (*)(const Frame *frame, int64_t begin, int64_t end, int64_t owner, int64_t block);
 
-// Code for one processor level: `level` 3 or 4 (x86-64-v3/-v4), 0: any processor. Sorted from best to least.
+// Code for one processor level: `level` 3 or 4 (x86-64-v3/-v4), 256 (aarch64: SVE with vectors of at least 256 bits),
+// 0: any processor of the architecture. Sorted from best to least.
 struct Variant {
   int64_t level;
   const Kernel *kernels;

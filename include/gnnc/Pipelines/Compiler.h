@@ -16,6 +16,7 @@
 #include "gnnc/Frontend/ModelSpec.h"
 #include "gnnc/Support/Half.h"
 #include "gnnc/Support/Timings.h"
+#include "gnnc/Target/CPU/Processor.h"
 #include "gnnc/Target/CUDA/ProductArithmetic.h"
 #include "gnnc/Target/Package/EmbeddedTensor.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -75,8 +76,9 @@ struct CompileOptions {
   /// Inputs and outputs are stored as they are computed, whatever `storage` says.
   bool wholeInterface = false;
   std::vector<std::string> targets = {"cpu"}; ///< "cpu", "cuda" or both: what the object holds code for
-  std::vector<int> cpuLevels = {4,
-                                3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture
+  cpu::Architecture architecture = cpu::hostArchitecture(); ///< of the processors that the object is for
+  /// Levels of the architecture to hold code for (Processor.h).
+  std::vector<int> cpuLevels = cpu::defaultLevels(cpu::hostArchitecture());
   /// False: LLVM's optimiser is left out, which takes most of a compilation's time, and the code for CPUs takes several
   /// times as long to run. For tests of many models.
   bool optimiseCode = true;

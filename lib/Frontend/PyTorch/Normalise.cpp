@@ -320,9 +320,9 @@ private:
     auto known = frozen.find(name);
     if (known == frozen.end())
       return "";
-    return "'" + name + "' shares its memory with what node '" + known->second +
-           "' changed in place before, which gnnc does not follow; compute a new tensor instead, for instance with "
-           "torch.where, or write to the whole tensor by its own name";
+    return "'" + name + "' is used after node '" + known->second +
+           "' wrote to its memory in place through another tensor, which is not supported; compute a new tensor "
+           "instead, for instance with torch.where, or write to the whole tensor by its own name";
   }
 
   /// Remembers what shares memory with what, and refuses uses of what has been changed through something else.

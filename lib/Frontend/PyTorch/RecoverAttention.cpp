@@ -30,7 +30,7 @@ void Recover::opAttention(const NormalNode &node) {
   if (number(node, "dropout_p", 0) != 0)
     throw Refusal{"dropout in training mode; export the model after eval()"};
   if (flag(node, "enable_gqa", false))
-    throw Refusal{"attention whose queries share keys (enable_gqa)"};
+    throw Refusal{"argument 'enable_gqa': expected false, found true; repeat keys and values for each query head"};
   size_t rank = key.dims.size();
   const Dim rows = query.dims[query.dims.size() - 2], columns = key.dims[rank - 2];
   double scale = number(node, "scale", 1 / std::sqrt(double(sizeOf(query.dims.back()).getNumber())));
@@ -39,7 +39,7 @@ void Recover::opAttention(const NormalNode &node) {
   double least = -std::numeric_limits<double>::infinity();
   if (flag(node, "is_causal", false)) {
     if (!sizeOf(rows).getFactors().empty())
-      throw Refusal{"causal attention over a number of steps that is not fixed"};
+      throw Refusal{"causal attention: expected a fixed number of steps, found " + sizeOf(rows).str()};
     scores = where(
         pattern(sizeOf(rows).getNumber(), sizeOf(columns).getNumber(), [](int64_t i, int64_t j) { return j <= i; }),
         scores, scalar(least));

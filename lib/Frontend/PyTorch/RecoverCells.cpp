@@ -98,11 +98,12 @@ void Recover::opRecurrent(const NormalNode &node) {
     throw Refusal{node.op + ": expected three axes and the first states"};
   size_t time = flag(node, "batch_first", false) ? 1 : 0;
   if (input.dims[time].kind == Kind::Space)
-    throw Refusal{node.op + " over a number of steps that is not fixed"};
+    throw Refusal{node.op + ": expected a fixed number of steps, found " + sizeOf(input.dims[time]).str()};
   int64_t steps = input.dims[time].size;
   size_t directions = both ? 2 : 1, each = bias ? 4 : 2;
   if (weights.size() != size_t(layers) * directions * each)
-    throw Refusal{node.op + " with projections"};
+    throw Refusal{node.op + ": expected " + std::to_string(size_t(layers) * directions * each) + " weights, found " +
+                  std::to_string(weights.size()) + "; projections (proj_size) are not supported"};
   std::vector<Tensor> row, lastH, lastC;
   for (int64_t t = 0; t < steps; ++t)
     row.push_back(pick(input, time, t));

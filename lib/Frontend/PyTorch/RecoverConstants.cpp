@@ -46,7 +46,8 @@ void Recover::opSequence(const NormalNode &node) {
   if (!length.getFactors().empty()) {
     // The number of each element of a space.
     if (!isRange || (has(node, "start") && !start))
-      throw Refusal{"'" + node.op + "' of a number of steps that is not fixed"};
+      throw Refusal{"'" + node.op + "': expected a fixed number of steps" + (isRange ? " or a constant start" : "") +
+                    ", found " + length.str() + " steps"};
     Index places = call("arange", {constant(0), sizeIndex(length), constant(1)}, length);
     Tensor numbers = asNumbers({{{IndexDim::Kind::Long, length}}, {places}});
     return define(node, binary("+", binary("*", numbers, by), begin));
@@ -77,7 +78,7 @@ Tensor Recover::pattern(int64_t rows, int64_t columns, const std::function<bool(
 void Recover::opFillDiagonal(const NormalNode &node) {
   Tensor x = tensor(node, "self"), value = tensor(node, "fill_value");
   if (x.dims.size() != 2 || sizeOf(x.dims[0]).str() != sizeOf(x.dims[1]).str())
-    throw Refusal{"fill_diagonal of other than square matrices"};
+    throw Refusal{"expected a square matrix, found shape " + shapeText(x.dims)};
   int64_t size = fixedSize(node, x, 0);
   define(node, where(pattern(size, size, [](int64_t i, int64_t j) { return i == j; }), value, x));
 }
@@ -85,7 +86,8 @@ void Recover::opFillDiagonal(const NormalNode &node) {
 void Recover::opEye(const NormalNode &node) {
   std::vector<SymbolicExpr> shape = sizes(node);
   if (!shape.at(0).getFactors().empty() || !shape.at(1).getFactors().empty())
-    throw Refusal{"eye of a size that is not fixed: all pairs"};
+    throw Refusal{"expected a matrix of fixed size, found " + shape[0].str() + " by " + shape[1].str() +
+                  ", a number for every pair"};
   define(node, pattern(shape[0].getNumber(), shape[1].getNumber(), [](int64_t i, int64_t j) { return i == j; }));
 }
 
@@ -94,7 +96,7 @@ void Recover::opTriangle(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   std::vector<SymbolicExpr> shape = sizes(node);
   if (shape.size() < 2 || !shape[shape.size() - 2].getFactors().empty() || !shape.back().getFactors().empty())
-    throw Refusal{"a triangle of a matrix whose size is not fixed: all pairs"};
+    throw Refusal{"expected a matrix of fixed size, found shape " + shapeText(x.dims) + ", a number for every pair"};
   int64_t diagonal = integer(node, "diagonal", 0);
   bool isLower = node.op == "tril";
   Tensor mask = pattern(shape[shape.size() - 2].getNumber(), shape.back().getNumber(),

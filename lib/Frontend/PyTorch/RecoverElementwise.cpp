@@ -173,8 +173,8 @@ void Recover::opUnary(const NormalNode &node) {
     return define(node, binary("*", binary("*", x, gate), 0.5));
   }
   // Above the threshold softplus is the identity, which from 15 on makes no difference.
-  if (op == "softplus" && number(node, "threshold", 20) < 15)
-    throw Refusal{"softplus with a threshold below 15"};
+  if (double threshold = number(node, "threshold", 20); op == "softplus" && threshold < 15)
+    throw Refusal{"argument 'threshold': expected at least 15, found " + std::to_string(threshold)};
   if (double beta = number(node, "beta", 1); op == "softplus" && beta != 1)
     return define(node, binary("/", unary("softplus", binary("*", x, beta)), beta));
   if (op == "neg")

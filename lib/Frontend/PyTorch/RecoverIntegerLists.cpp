@@ -86,7 +86,8 @@ void Recover::intNonzero(const NormalNode &node) {
     }
   const IndexTensor &x = index(node, node.op == "where" ? "condition" : "self");
   if (x.dims.size() != 1 || x.dims[0].kind != Kind::Long)
-    throw Refusal{"nonzero of a tensor with several axes"};
+    throw Refusal{"'" + node.op + "': expected one axis, of the graph's elements, found " +
+                  (x.dims.size() == 1 ? "one of fixed size" : std::to_string(x.dims.size()) + " axes")};
   std::vector<SymbolicExpr> wanted = sizes(node);
   Index list = nonzero(x.components[0], wanted.at(0));
   IndexTensor result{{{Kind::Long, sizes(node).at(0)}}, {list}};

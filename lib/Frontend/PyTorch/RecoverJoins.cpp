@@ -19,7 +19,8 @@ using Kind = Dim::Kind;
 int64_t Recover::fixedSize(const NormalNode &node, const Tensor &x, size_t dim) const {
   const Dim &each = x.dims.at(dim);
   if (each.kind == Kind::Space || each.kind == Kind::Group)
-    throw Refusal{"'" + node.op + "' along an axis of " + sizeOf(each).str() + " elements, which is not fixed"};
+    throw Refusal{"'" + node.op + "': expected an axis of fixed size, found one of " + sizeOf(each).str() +
+                  " elements"};
   return each.size;
 }
 
@@ -169,7 +170,7 @@ void Recover::opDiagEmbed(const NormalNode &node) {
   size_t rank = x.dims.size();
   if (rank == 0 || integer(node, "offset", 0) != 0 || axisNumber(node, "dim1", -2, rank + 1) + 1 != rank ||
       axisNumber(node, "dim2", -1, rank + 1) != rank)
-    throw Refusal{"a diagonal beside the main one, or of other axes than the last two"};
+    throw Refusal{"expected the main diagonal (offset 0) of the last two axes, found another offset or other axes"};
   int64_t size = fixedSize(node, x, rank - 1);
   Tensor ones = pattern(size, size, [](int64_t i, int64_t j) { return i == j; });
   define(node, binary("*", unsqueezed(withAxis(x, rank - 1), rank), ones));
@@ -179,7 +180,8 @@ void Recover::opDiagEmbed(const NormalNode &node) {
 void Recover::opKron(const NormalNode &node) {
   Tensor a = tensor(node, "self"), b = tensor(node, "other");
   if (a.dims.size() != b.dims.size())
-    throw Refusal{"a Kronecker product of tensors with different numbers of axes"};
+    throw Refusal{"expected two tensors with the same number of axes, found shapes " + shapeText(a.dims) + " and " +
+                  shapeText(b.dims)};
   for (size_t i = 0, rank = a.dims.size(); i < rank; ++i) {
     a = unsqueezed(a, 2 * i + 1);
     b = unsqueezed(b, 2 * i);
@@ -192,7 +194,7 @@ void Recover::opOrdered(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   bool keep = flag(node, "keepdim", false), isQuantile = node.op == "quantile";
   if (isQuantile && !has(node, "dim"))
-    throw Refusal{"a quantile of all numbers of a tensor; gnnc needs an axis of fixed size"};
+    throw Refusal{"argument 'dim': expected an axis of fixed size, found none"};
   size_t dim = axisNumber(node, "dim", -1, x.dims.size());
   int64_t size = fixedSize(node, x, dim);
   std::vector<Tensor> ordered = inOrder(x, dim, false);
@@ -203,7 +205,7 @@ void Recover::opOrdered(const NormalNode &node) {
   if (!isQuantile) {
     int64_t place = integer(node, "k", 1) - 1;
     if (place < 0 || place >= size)
-      throw Refusal{"argument 'k': expected 1 to " + std::to_string(size)};
+      throw Refusal{"argument 'k': expected 1 to " + std::to_string(size) + ", found " + std::to_string(place + 1)};
     define(node, at(place));
     if (node.outputs.size() > 1 && !node.outputs[1].empty() && isUsed(node.outputs[1])) {
       Tensor where = orderedPlaces(x, dim, place + 1, false).back();
@@ -213,8 +215,11 @@ void Recover::opOrdered(const NormalNode &node) {
   }
   std::optional<double> q = number(node, "q");
   std::string kind = string(node, "interpolation", "linear");
-  if (!q || *q < 0 || *q > 1 || kind != "linear")
-    throw Refusal{"a quantile other than a constant one from 0 to 1, interpolated linearly"};
+  if (!q || *q < 0 || *q > 1)
+    throw Refusal{"argument 'q': expected one constant number from 0 to 1, found " +
+                  (q ? std::to_string(*q) : "a tensor")};
+  if (kind != "linear")
+    throw Refusal{"argument 'interpolation': expected linear, found '" + kind + "'"};
   double exact = *q * double(size - 1);
   int64_t below = int64_t(std::floor(exact)), above = std::min(below + 1, size - 1);
   define(node, binary("+", at(below), binary("*", binary("-", at(above), at(below)), exact - double(below))));

@@ -189,7 +189,7 @@ void Recover::opIndex(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   bool byMask = node.op == "masked_select";
   if (byMask && x.dims.size() != 1)
-    throw Refusal{"masked_select of a tensor with several axes"};
+    throw Refusal{"expected a tensor with one axis, found shape " + shapeText(x.dims)};
   std::vector<std::string> places = byMask ? std::vector<std::string>{nameOf(node, "mask")} : names(node, "indices");
   std::vector<size_t> dims;
   for (size_t i = 0; i < places.size(); ++i)
@@ -231,7 +231,8 @@ void Recover::opIndex(const NormalNode &node) {
   }
   // The elements of A where a mask is true: a filter with its inclusion.
   if (at.dims.size() != 1 || at.dims[0].kind != IndexDim::Kind::Long)
-    throw Refusal{"a mask with several axes"};
+    throw Refusal{"expected a mask with one axis, of the graph's elements, found " +
+                  (at.dims.size() == 1 ? "one of fixed size" : std::to_string(at.dims.size()) + " axes")};
   SymbolicExpr length = sizes(node).at(dim);
   define(node, gatherList(x, dim, nonzero(at.components[0], length)));
 }
@@ -282,7 +283,7 @@ void Recover::opScatter(const NormalNode &node) {
       {"sum", "sum"}, {"amax", "max"}, {"amin", "min"}, {"mean", "mean"}, {"prod", "prod"}};
   auto function = functions.find(reduce);
   if (function == functions.end())
-    throw Refusal{"a reduction by '" + reduce + "'"};
+    throw Refusal{"argument 'reduce': expected sum, mean, prod, amax or amin, found '" + reduce + "'"};
   Index list = listAlong(at, dim);
   auto write = [&](Tensor into, Tensor from) {
     return scatter(into, dim, list, from, function->second, flag(node, "include_self", true));
@@ -316,7 +317,7 @@ void Recover::opIndexAdd(const NormalNode &node) {
         {"amax", "max"}, {"amin", "min"}, {"mean", "mean"}, {"prod", "prod"}};
     auto function = functions.find(string(node, "reduce", ""));
     if (function == functions.end())
-      throw Refusal{"a reduction by '" + string(node, "reduce", "") + "'"};
+      throw Refusal{"argument 'reduce': expected mean, prod, amax or amin, found '" + string(node, "reduce", "") + "'"};
     return define(node, scatter(base, dim, list, source, function->second, flag(node, "include_self", true)));
   }
   double alpha = number(node, "alpha", 1);

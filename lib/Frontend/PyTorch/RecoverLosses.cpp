@@ -177,7 +177,7 @@ void Recover::opCrossEntropy(const NormalNode &node) {
                   " axes; expected rows and classes"};
   if (fromLogits) {
     if (x.dims[1].kind != Kind::Axis)
-      throw Refusal{"cross entropy over one class"};
+      throw Refusal{"cross entropy: expected two classes or more, found " + sizeOf(x.dims[1]).str()};
     x.value = program.over("log_softmax", x.value, {x.dims[1].id});
   }
   if (x.dims[0].kind != Kind::Space)

@@ -59,7 +59,7 @@ std::string Recover::withinRange(const SymbolicExpr &size, const std::string &so
     return source;
   std::string text = source;
   auto range = exported.ranges.find(size.getFactors().begin()->first);
-  // torch takes 0 and 1 for sizes of their own, so that 2 is a bound of nobody's making, and 3 where there is an axis
+  // torch takes 0 and 1 for sizes of their own, so that 2 is a bound that torch inserts, and 3 where there is an axis
   // of one less (the segments of row pointers), as is one that no graph reaches.
   const int64_t plenty = int64_t(1) << 30;
   int64_t less = 0;
@@ -438,7 +438,7 @@ Tensor Recover::putAlongAxis(const Tensor &base, size_t dim, const std::vector<i
   std::map<int64_t, int64_t> writtenBy; // the last of equal places counts
   for (auto [i, place] : llvm::enumerate(places)) {
     if (place < 0 || place >= size)
-      throw Refusal{"place " + std::to_string(place) + " of an axis of size " + std::to_string(size)};
+      throw Refusal{"expected an index from 0 to " + std::to_string(size - 1) + ", found " + std::to_string(place)};
     writtenBy[place] = int64_t(i);
   }
   std::vector<Tensor> parts;
@@ -471,7 +471,8 @@ Tensor Recover::put(Tensor base, size_t dim, const Index &index, Tensor values) 
   while (values.dims.size() < base.dims.size())
     values = unsqueezed(values, 0);
   if (values.dims[dim].kind == Kind::Space && values.dims[dim].id != from)
-    throw Refusal{"as many values as places are expected"};
+    throw Refusal{"expected one value per index, found " + sizeOf(values.dims[dim]).str() + " values for " +
+                  index->length.str() + " indices"};
   if (values.dims[dim].kind == Kind::Axis || values.dims[dim].kind == Kind::Repeat)
     values = toSpace(values, dim, from);
   bool isConstant =

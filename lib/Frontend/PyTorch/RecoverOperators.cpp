@@ -533,7 +533,8 @@ void Recover::opNorm(const NormalNode &node) {
   bool isMatrix = node.op == "linalg_norm" && has(node, "ord") && dims.size() == 2;
   std::string name = string(node, argument, "fro");
   if (name != "fro" || (isMatrix && number(node, "ord")))
-    throw Refusal{"a norm of matrices other than Frobenius'"};
+    throw Refusal{"argument '" + std::string(argument) + "': expected the Frobenius norm (fro) of matrices, found " +
+                  (name != "fro" ? "'" + name + "'" : std::to_string(*number(node, argument)))};
   double order = string(node, argument, "").empty() ? number(node, argument, 2) : 2;
   define(node, norm(x, order, dims, flag(node, "keepdim", false)));
 }

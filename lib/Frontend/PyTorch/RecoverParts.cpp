@@ -57,7 +57,8 @@ void Recover::opPad(const NormalNode &node) {
       continue;
     bool isFixed = before.getFactors().empty() && after.getFactors().empty();
     if (!isFixed && !isConstant)
-      throw Refusal{"padding with numbers of the tensor itself, by an amount that is not fixed"};
+      throw Refusal{"argument 'pad': expected fixed amounts with mode '" + string(node, "mode", "constant") +
+                    "', found " + before.str() + " and " + after.str()};
     if (!isConstant)
       x = paddedByItself(node, x, dim, before.getNumber(), after.getNumber());
     else
@@ -98,7 +99,8 @@ void Recover::opCumulative(const NormalNode &node) {
   if (each.kind == Kind::Unit)
     return define(node, x);
   if (each.kind == Kind::Space || each.kind == Kind::Group)
-    throw Refusal{"'" + node.op + "' along an axis of " + sizeOf(each).str() + " elements, which is not fixed"};
+    throw Refusal{"'" + node.op + "': expected an axis of fixed size, found one of " + sizeOf(each).str() +
+                  " elements"};
   if (node.op == "cumprod") {
     std::vector<Tensor> steps = {slice(x, dim, 0, 1, 1)};
     for (int64_t i = 1; i < each.size; ++i)
@@ -243,7 +245,8 @@ void Recover::opGLU(const NormalNode &node) {
 Tensor Recover::firstBest(const Tensor &x, size_t dim, bool largest, bool keep) {
   Dim each = x.dims.at(dim);
   if (each.kind == Kind::Space || each.kind == Kind::Group)
-    throw Refusal{"the place of an extremum along '" + sizeOf(each).str() + "', whose size is not fixed"};
+    throw Refusal{"the index of an extremum: expected an axis of fixed size, found one of " + sizeOf(each).str() +
+                  " elements"};
   Tensor fixed{x.dims, program.detach(x.value)};
   Tensor place = scalar(0);
   place.dims = x.dims;
@@ -278,7 +281,7 @@ void Recover::opArgExtremum(const NormalNode &node) {
     if (SymbolicExpr own = sizeOf(dim); own.getFactors().empty() && count.getFactors().empty())
       count = count * own.getNumber();
     else
-      throw Refusal{"the place of an extremum of all numbers of a tensor whose size is not fixed"};
+      throw Refusal{"'" + node.op + "' without 'dim': expected a tensor of fixed shape, found " + shapeText(x.dims)};
   define(node, firstBest(reshape(x, {count}), 0, largest, false));
 }
 
@@ -286,7 +289,7 @@ void Recover::opArgExtremum(const NormalNode &node) {
 void Recover::opRepeatInterleave(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   if (!has(node, "dim") && x.dims.size() != 1)
-    throw Refusal{"repeat_interleave without an axis"};
+    throw Refusal{"argument 'dim': expected an axis of a tensor of shape " + shapeText(x.dims) + ", found none"};
   size_t dim = has(node, "dim") ? axisNumber(node, "dim", 0, x.dims.size()) : 0;
   SymbolicExpr length = sizes(node).at(dim);
   Dim each = x.dims.at(dim);
@@ -319,7 +322,8 @@ Tensor Recover::diagonal(const Tensor &x, size_t a, size_t b) {
   size_t rank = x.dims.size();
   int64_t rows = sizeOf(x.dims[a]).getNumber(), columns = sizeOf(x.dims[b]).getNumber();
   if (!sizeOf(x.dims[a]).getFactors().empty() || !sizeOf(x.dims[b]).getFactors().empty())
-    throw Refusal{"a diagonal of a matrix whose size is not fixed: all pairs"};
+    throw Refusal{"a diagonal: expected a matrix of fixed size, found " + sizeOf(x.dims[a]).str() + " by " +
+                  sizeOf(x.dims[b]).str() + ", a number for every pair"};
   std::vector<Tensor> elements;
   for (int64_t i = 0; i < std::min(rows, columns); ++i)
     elements.push_back(unsqueezed(pick(pick(x, std::max(a, b), i), std::min(a, b), i), rank - 2));
@@ -329,14 +333,17 @@ Tensor Recover::diagonal(const Tensor &x, size_t a, size_t b) {
 void Recover::opDiagonal(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   size_t rank = x.dims.size();
-  if (node.op == "diag" && integer(node, "diagonal", 0) != 0)
-    throw Refusal{"a diagonal beside the main one"};
+  const char *offset = node.op == "diag" ? "diagonal" : "offset";
+  if (int64_t found = integer(node, offset, 0); found != 0)
+    throw Refusal{"argument '" + std::string(offset) + "': expected 0, the main diagonal, found " +
+                  std::to_string(found)};
   if (node.op == "diag" && rank == 1)
     return opDiagEmbed(node);
   bool isTrace = node.op == "trace";
   size_t a = isTrace ? 0 : axisNumber(node, "dim1", 0, rank), b = isTrace ? 1 : axisNumber(node, "dim2", 1, rank);
-  if (integer(node, "offset", 0) != 0 || rank < 2 || a == b)
-    throw Refusal{"a diagonal beside the main one"};
+  if (rank < 2 || a == b)
+    throw Refusal{"a diagonal: expected two different axes, found axes " + std::to_string(a) + " and " +
+                  std::to_string(b) + " of a tensor of shape " + shapeText(x.dims)};
   Tensor found = diagonal(x, a, b);
   define(node, isTrace ? fold("sum", found, {rank - 2}, false) : found);
 }

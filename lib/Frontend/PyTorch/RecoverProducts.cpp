@@ -66,7 +66,8 @@ Tensor Recover::contract(Tensor a, Tensor b, const std::vector<std::pair<size_t,
 Tensor Recover::matmul(Tensor a, Tensor b) {
   bool row = a.dims.size() == 1, column = b.dims.size() == 1;
   if (a.dims.empty() || b.dims.empty())
-    throw Refusal{"a product needs operands with axes"};
+    throw Refusal{"a product: expected two operands with axes, found shapes " + shapeText(a.dims) + " and " +
+                  shapeText(b.dims)};
   if (row)
     a = unsqueezed(a, 0);
   if (column)
@@ -148,10 +149,12 @@ Tensor Recover::einsum(const std::string &equation, std::vector<Tensor> operands
     else
       labels.back() += c;
   if (labels.size() != operands.size())
-    throw Refusal{"einsum '" + equation + "': expected " + std::to_string(labels.size()) + " operands"};
+    throw Refusal{"einsum '" + equation + "': expected " + std::to_string(labels.size()) + " operands, found " +
+                  std::to_string(operands.size())};
   for (auto [label, operand] : llvm::zip(labels, operands)) {
     if (label.size() != operand.dims.size())
-      throw Refusal{"einsum '" + equation + "' does not fit its operands"};
+      throw Refusal{"einsum '" + equation + "': expected an operand with " + std::to_string(label.size()) +
+                    " axes for '" + label + "', found one of shape " + shapeText(operand.dims)};
     for (size_t i = 0; i < label.size();) { // an axis that is named twice is a diagonal
       size_t again = label.find(label[i], i + 1);
       if (again == std::string::npos) {

@@ -27,7 +27,8 @@ void Recover::opSegmentReduce(const NormalNode &node) {
       {"amax", {"max", -infinity}}, {"min", {"min", infinity}}, {"amin", {"min", infinity}}};
   auto found = reductions.find(string(node, "reduce", ""));
   if (found == reductions.end())
-    throw Refusal{"a reduction by '" + string(node, "reduce", "") + "'"};
+    throw Refusal{"argument 'reduce': expected sum, mean, prod, max or min, found '" + string(node, "reduce", "") +
+                  "'"};
   Tensor x = tensor(node, "data");
   bool byPointers = has(node, "offsets");
   if (!byPointers && !has(node, "lengths"))
@@ -66,8 +67,13 @@ void Recover::opEmbeddingBag(const NormalNode &node) {
   Index list = oneList(index(node, "indices")), offsets = oneList(index(node, "offsets"));
   // Where nothing is padding, core operators have -1 and others None.
   bool isPadded = has(node, "padding_idx") && (node.op == "embedding_bag" || integer(node, "padding_idx", -1) >= 0);
-  if (flag(node, "include_last_offset", false) || isPadded || flag(node, "scale_grad_by_freq", false))
-    throw Refusal{"embedding_bag with padding_idx, include_last_offset or scale_grad_by_freq"};
+  const char *unsupported = isPadded                                   ? "padding_idx"
+                            : flag(node, "include_last_offset", false) ? "include_last_offset"
+                            : flag(node, "scale_grad_by_freq", false)  ? "scale_grad_by_freq"
+                                                                       : nullptr;
+  if (unsupported)
+    throw Refusal{"expected an embedding_bag without padding_idx, include_last_offset and scale_grad_by_freq, found " +
+                  std::string(unsupported)};
   SymbolicExpr bags = sizes(node).at(0);
   Index ends = call("cat", {offsets, sizeIndex(list->length)}, bags + SymbolicExpr(1));
   Index all = call("arange", {constant(0), sizeIndex(bags), constant(1)}, bags);

@@ -39,7 +39,7 @@ void Recover::opNanToNum(const NormalNode &node) {
   define(node, where(isMissing(x), scalar(number(node, "nan", 0)), y));
 }
 
-/// Sums and means of the numbers that are some.
+/// Sums and means of the non-NaN values.
 void Recover::opFoldPresent(const NormalNode &node) {
   Tensor x = tensor(node, "self"), isAbsent = isMissing(x);
   std::vector<size_t> dims = foldedDims(integers(node, "dim"), x.dims.size());

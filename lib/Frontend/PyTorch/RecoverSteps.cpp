@@ -50,7 +50,8 @@ Tensor Recover::convolved(Tensor x, const Tensor &weight, int64_t steps, int64_t
   int64_t kernel = sizeOf(weight.dims[2]).getNumber();
   int64_t outputs = sizeOf(weight.dims[0]).getNumber() / groups, inputs = sizeOf(weight.dims[1]).getNumber();
   if (kernel > 64 || groups > 64)
-    throw Refusal{"a convolution with a kernel of more than 64 places, or in more than 64 groups"};
+    throw Refusal{"a convolution: expected a kernel of at most 64 places and at most 64 groups, found " +
+                  std::to_string(kernel) + " and " + std::to_string(groups)};
   size_t last = x.dims.size() - 1;
   std::vector<Tensor> results;
   for (int64_t group = 0; group < groups; ++group) {
@@ -75,8 +76,8 @@ void Recover::opConvolution(const NormalNode &node) {
   Tensor x = tensor(node, "input"), weight = tensor(node, "weight");
   size_t rank = weight.dims.size();
   if (node.op == "convolution" && flag(node, "transposed", false))
-    throw Refusal{"a transposed convolution"};
-  Refusal several{"a convolution other than along one axis"};
+    throw Refusal{"argument 'transposed': expected false, found true; gnnc has no transposed convolutions"};
+  Refusal several{"expected a convolution along one axis, found a weight of shape " + shapeText(weight.dims)};
   if (x.dims.size() != rank || rank < 3 || rank > 4)
     throw several;
   for (const char *name : {"stride", "dilation", "padding"}) {
@@ -100,7 +101,9 @@ void Recover::opConvolution(const NormalNode &node) {
   if (auto *word = given ? std::get_if<std::string>(given) : nullptr) {
     int64_t more = dilation * (sizeOf(weight.dims[along]).getNumber() - 1);
     if (*word != "valid" && (*word != "same" || more % 2 != 0))
-      throw Refusal{"a convolution with padding='" + *word + "'"};
+      throw Refusal{"argument 'padding': expected valid, same with an even dilation * (kernel_size - 1), or numbers, "
+                    "found '" +
+                    *word + "'"};
     padding = *word == "same" ? more / 2 : 0;
   } else if (given) {
     padding = argument("padding", along, 0);
@@ -152,9 +155,13 @@ void Recover::opPool1d(const NormalNode &node) {
   }
   int64_t window = oneOf(node, "kernel_size", 1), stride = oneOf(node, "stride", window);
   int64_t padding = oneOf(node, "padding", 0), dilation = oneOf(node, "dilation", 1);
-  if (window > 64 || flag(node, "ceil_mode", false) ||
-      (padding != 0 && (isMax || !flag(node, "count_include_pad", true))))
-    throw Refusal{"a pool with ceil_mode, or with padding that does not count"};
+  if (window > 64)
+    throw Refusal{"argument 'kernel_size': expected at most 64, found " + std::to_string(window)};
+  if (flag(node, "ceil_mode", false))
+    throw Refusal{"argument 'ceil_mode': expected false, found true"};
+  if (padding != 0 && (isMax || !flag(node, "count_include_pad", true)))
+    throw Refusal{"argument 'padding': expected 0" + std::string(isMax ? "" : " without count_include_pad") +
+                  ", found " + std::to_string(padding)};
   x = padded(x, padding, 0);
   std::optional<Tensor> whole;
   for (int64_t k = 0; k < window; ++k) {
@@ -193,13 +200,13 @@ void Recover::opOrder(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   bool isTop = node.op == "topk", largest = flag(node, "largest", true), keep = flag(node, "keepdim", false);
   if (!isTop && node.op != "sort" && !has(node, "dim"))
-    throw Refusal{"the median of all numbers of a tensor"};
+    throw Refusal{"argument 'dim': expected an axis, found none: the median of a whole tensor"};
   size_t dim = axisNumber(node, "dim", -1, x.dims.size());
   bool placesUsed = node.outputs.size() > 1 && !node.outputs[1].empty() && isUsed(node.outputs[1]);
   int64_t count = isTop ? integer(node, "k", 1) : 1;
   bool descends = isTop ? largest : flag(node, "descending", false);
   if (placesUsed && node.op == "median")
-    throw Refusal{"the place of a median is used"};
+    throw Refusal{"the indices of median are not supported; use its values only"};
   if (isTop && count == 1) {
     define(node, fold(largest ? "max" : "min", x, {dim}, true), 0);
     if (placesUsed)

@@ -266,7 +266,8 @@ Tensor Recover::broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes) {
   while (x.dims.size() < sizes.size())
     x.dims.insert(x.dims.begin(), Dim());
   if (x.dims.size() != sizes.size())
-    throw Refusal{"cannot expand to fewer axes"};
+    throw Refusal{"expected " + std::to_string(x.dims.size()) + " axes or more to expand to, found " +
+                  std::to_string(sizes.size())};
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (x.dims[i].kind == Kind::Space && program.spaces[x.dims[i].id].extent == 1 && !(sizes[i] == SymbolicExpr(1)))
       x = withoutRow(x, i);
@@ -416,7 +417,8 @@ Tensor Recover::pick(Tensor x, size_t dim, int64_t element) {
   }
   int64_t size = x.dims[dim].size;
   if (element < -size || element >= size)
-    throw Refusal{"element " + std::to_string(element) + " of an axis of size " + std::to_string(size)};
+    throw Refusal{"expected an index from " + std::to_string(-size) + " to " + std::to_string(size - 1) + ", found " +
+                  std::to_string(element)};
   if (x.dims[dim].kind == Kind::Axis)
     x.value = program.pick(x.value, x.dims[dim].id, element < 0 ? element + size : element);
   x.dims.erase(x.dims.begin() + ptrdiff_t(dim));

@@ -112,7 +112,7 @@ void Selections::declareCompared(const ast::SpaceDecl &decl) {
   }
   Id of = builder.value(*points).residency, base = builder.value(*queries).residency;
   if (self && decl.queries) {
-    error(decl.self->loc, "with 'of', nobody is kept from being chosen, so there is no 'self'");
+    error(decl.self->loc, "'self' has no effect with 'of'");
     return;
   }
   std::optional<std::vector<Id>> maps = mapsOf(decl, base, of);

@@ -39,7 +39,7 @@ Device::~Device() {
     if (preparation)
       driver.unloadModule(preparation);
   }
-  // Of recordings that were begun and never ended.
+  // Abandoned recordings.
   while (Recorder *left = recorders) {
     recorders = left->next;
     destroy(left, memory.getAllocator());

@@ -131,6 +131,8 @@ public:
     return launch.architecture < 0 ? codeFor != -launch.architecture
                                    : launch.architecture == 0 || codeFor == launch.architecture;
   }
+  /// The architecture of the machine code that is loaded; 0: PTX, or none.
+  int64_t loadedCode() const { return codeFor; }
   /// What a tuning for this device is called: 90 for compute capability 9.0.
   GNNC_OF_PART int64_t tunedAs() const;
   const Driver &driver;

@@ -27,7 +27,7 @@ void loadOnce() {
   // Stays loaded: contexts of other libraries in this process use it too.
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    fail(&failure, GNNC_UNSUPPORTED, "a CUDA device was asked for, but this machine has no NVIDIA driver (%s)",
+    fail(&failure, GNNC_UNSUPPORTED, "CUDA was requested, but this machine has no NVIDIA driver (%s)",
          "libcuda.so.1 is not found");
     return;
   }

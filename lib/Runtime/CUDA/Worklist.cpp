@@ -62,7 +62,7 @@ int64_t mostItems(int64_t owners, int64_t members) { return owners + mostSlots(o
 
 int64_t longFrom(int64_t members, int64_t owners) {
   int64_t least = kLong * members / (owners > 0 ? owners : 1), chunk = chunkFor(members, owners);
-  // Where there are many items, only those that take long to walk can be at work when all others are done.
+  // Where there are many items, only long items can become stragglers.
   int64_t shortest = chunk > kLeastChunk ? kLeastChunk : kLeastLong;
   least = least < shortest ? shortest : least;
   return least > chunk ? chunk : least;

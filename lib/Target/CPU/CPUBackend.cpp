@@ -44,9 +44,7 @@
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/Threading.h"
 #include "llvm/Target/TargetMachine.h"
@@ -83,7 +81,7 @@ struct Emitted {
 
 /// Emits every kernel of a module; nothing where it failed. `together`: all functions into one unit, else each into its
 /// own.
-std::optional<Emitted> emitKernels(ModuleOp module, const CPUTarget &target, bool together) {
+std::optional<Emitted> emitKernels(ModuleOp module, const Processor &target, bool together) {
   Emitted emitted;
   SharedKernels shared;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -144,13 +142,13 @@ static void loadDialects(MLIRContext *context) {
   context->appendDialectRegistry(registry);
 }
 
-int64_t cpu::lengthOfLongestKernel(ModuleOp module, ArrayRef<int> levels) {
+int64_t cpu::lengthOfLongestKernel(ModuleOp module, Architecture architecture, ArrayRef<int> levels) {
   loadDialects(module.getContext());
   // What is wrong with a kernel is said when code is generated.
   ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
   int64_t longest = 0;
   for (int level : levels)
-    if (std::optional<Emitted> emitted = emitKernels(module, CPUTarget{level}, /*together=*/false))
+    if (std::optional<Emitted> emitted = emitKernels(module, Processor{architecture, level}, /*together=*/false))
       for (const Unit &unit : emitted->units)
         longest = std::max(longest, unit.step.statements);
   return longest / kOperationsPerStatement;
@@ -196,29 +194,6 @@ private:
   FrozenRewritePatternSet polynomials, conversions;
 };
 
-llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(int level, bool optimise) {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-  });
-  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-  if (level != 0)
-    triple = llvm::Triple("x86_64-unknown-linux-gnu");
-  std::string message;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, message);
-  if (!target)
-    return error("no code generator for " + triple.str() + " in this LLVM: " + message);
-  std::string cpu = level == 0 ? "generic" : "x86-64-v" + std::to_string(level);
-  // 512-bit registers are the point of v4.
-  std::string features = level == 4 ? "-prefer-256-bit" : "";
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Standard; // What has leave to be contracted, and nothing else.
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, std::nullopt,
-                                  optimise ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::Less));
-}
-
 void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -238,7 +213,7 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
 }
 
 /// A unit's code to an object; the text too, if it is wanted.
-llvm::Error compileUnit(Unit &unit, const Lowering &lowering, int level, const CodeOptions &options) {
+llvm::Error compileUnit(Unit &unit, const Lowering &lowering, const Processor &processor, const CodeOptions &options) {
   constexpr llvm::StringLiteral message = "internal error in code generation; the diagnostic says where";
   if (failed(lowering.run(*unit.code)))
     return error(message);
@@ -247,7 +222,7 @@ llvm::Error compileUnit(Unit &unit, const Lowering &lowering, int level, const C
   if (!ir)
     return error(message);
   TimeMeter meter;
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = makeTargetMachine(level, options.optimise);
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = createTargetMachine(processor, options.optimise);
   if (!machine)
     return machine.takeError();
   ir->setTargetTriple((*machine)->getTargetTriple());
@@ -255,21 +230,15 @@ llvm::Error compileUnit(Unit &unit, const Lowering &lowering, int level, const C
   for (llvm::Function &function : *ir) {
     if (function.isDeclaration())
       continue;
-    function.setName(functionName(function.getName(), level));
+    function.setName(functionName(function.getName(), processor.level));
     function.setVisibility(llvm::GlobalValue::HiddenVisibility);
-    function.addFnAttr("target-cpu", (*machine)->getTargetCPU());
-    if (!(*machine)->getTargetFeatureString().empty())
-      function.addFnAttr("target-features", (*machine)->getTargetFeatureString());
-    if (level == 4) {
-      function.addFnAttr("prefer-vector-width", "512");
-      function.addFnAttr("min-legal-vector-width", "512");
-    }
+    addAttributes(function, processor, **machine);
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
   if (options.optimise)
     optimise(*ir, **machine);
   for (llvm::Function &function : *ir)
-    splitCarriedVectors(function, CPUTarget{level}.registerBytes() * 8);
+    splitCarriedVectors(function, processor.registerBytes() * 8);
   if (options.wantText) {
     llvm::raw_string_ostream stream(unit.text);
     ir->print(stream, nullptr);
@@ -286,27 +255,26 @@ llvm::Error compileUnit(Unit &unit, const Lowering &lowering, int level, const C
 }
 
 /// What an object is made from, apart from the unit: this build of gnnc and of LLVM, and the target.
-std::string describeTarget(int level) {
+std::string describeTarget(const Processor &processor) {
   static const std::string builds = identityOfCode(reinterpret_cast<const void *>(&cpu::generateCode)) + ", LLVM " +
                                     LLVM_VERSION_STRING " " +
                                     identityOfCode(reinterpret_cast<const void *>(&llvm::sys::getDefaultTargetTriple));
-  return builds + ", x86-64-v" + std::to_string(level) +
-         (level == 0 ? " " + llvm::sys::getDefaultTargetTriple() : std::string()) + "\n";
+  return builds + ", " + nameOf(processor) + "\n";
 }
 
 /// Compiles a unit, or finds it compiled. Only what LLVM optimises is kept.
-void makeObject(Unit &unit, const Lowering &lowering, int level, const CodeOptions &options) {
+void makeObject(Unit &unit, const Lowering &lowering, const Processor &processor, const CodeOptions &options) {
   TimeMeter meter;
   std::optional<ContentCache> cache;
   if (options.optimise && !options.wantText) {
-    std::string key = describeTarget(level);
+    std::string key = describeTarget(processor);
     llvm::raw_string_ostream stream(key);
     unit.code->print(stream, OpPrintingFlags().useLocalScope());
     cache.emplace(key);
     unit.step.isCached = cache->read(unit.object);
   }
   if (!unit.step.isCached) {
-    if (llvm::Error failure = compileUnit(unit, lowering, level, options))
+    if (llvm::Error failure = compileUnit(unit, lowering, processor, options))
       unit.failure = llvm::toString(std::move(failure));
     else if (cache)
       cache->write(unit.object);
@@ -330,7 +298,7 @@ StepKind gnnc::stepKindOf(Operation *collective) {
 
 std::string cpu::functionName(llvm::StringRef kernel, int level) { return (kernel + "_v" + llvm::Twine(level)).str(); }
 
-llvm::Expected<std::vector<CPUCode>> cpu::generateCode(ModuleOp module, ArrayRef<int> levels,
+llvm::Expected<std::vector<CPUCode>> cpu::generateCode(ModuleOp module, Architecture architecture, ArrayRef<int> levels,
                                                        const CodeOptions &options) {
   loadDialects(module.getContext());
   llvm::DefaultThreadPool pool(llvm::optimal_concurrency(0));
@@ -339,7 +307,7 @@ llvm::Expected<std::vector<CPUCode>> cpu::generateCode(ModuleOp module, ArrayRef
     pool.async([&, i] {
       runOnDeepStack([&] {
         // Without optimisations a short unit takes less time than making LLVM ready for it.
-        emitted[i] = emitKernels(module, CPUTarget{levels[i]}, /*together=*/options.wantText || !options.optimise);
+        emitted[i] = emitKernels(module, Processor{architecture, levels[i]}, /*together=*/options.wantText || !options.optimise);
       });
     });
   pool.wait();
@@ -354,8 +322,8 @@ llvm::Expected<std::vector<CPUCode>> cpu::generateCode(ModuleOp module, ArrayRef
       jobs.push_back({&unit, level});
   llvm::sort(jobs, [](const auto &a, const auto &b) { return a.first->step.statements > b.first->step.statements; });
   for (auto [unit, level] : jobs)
-    pool.async([&lowering, &options, unit = unit, level = level] {
-      runOnDeepStack([&] { makeObject(*unit, lowering, level, options); });
+    pool.async([&lowering, &options, architecture, unit = unit, level = level] {
+      runOnDeepStack([&] { makeObject(*unit, lowering, {architecture, level}, options); });
     });
   pool.wait();
 
@@ -369,7 +337,7 @@ llvm::Expected<std::vector<CPUCode>> cpu::generateCode(ModuleOp module, ArrayRef
         return error(unit.failure);
       result.objects.push_back(std::move(unit.object));
       result.text += unit.text;
-      unit.step.target = level == 0 ? "baseline" : "x86-64-v" + std::to_string(level);
+      unit.step.target = nameOf(Processor{architecture, level});
       unit.step.depth = 1;
       if (options.timings)
         options.timings->push_back(std::move(unit.step));

@@ -17,20 +17,13 @@
 #ifndef GNNC_LIB_TARGET_CPU_KERNELBUILDER_H
 #define GNNC_LIB_TARGET_CPU_KERNELBUILDER_H
 
+#include "gnnc/Target/CPU/Processor.h"
 #include "gnnc/Target/Kernel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace gnnc::cpu {
-
-/// What the code is for: the processor level and what follows from it.
-struct CPUTarget {
-  int level = 4; ///< x86-64-v<level>; 0: baseline of the host architecture
-  /// Bytes of a vector register, and how many there are.
-  int64_t registerBytes() const { return level == 4 ? 64 : level == 3 ? 32 : 16; }
-  int64_t registers() const { return level == 4 ? 32 : 16; }
-};
 
 class KernelBuilder {
 public:

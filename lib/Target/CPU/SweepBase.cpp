@@ -17,7 +17,7 @@ using namespace gnnc::cpu;
 using mpk::AccessKind;
 using mpk::Level;
 
-SweepBase::SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel)
+SweepBase::SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target, KernelBuilder &kernel)
     : sweep(sweep), plan(plan), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
       element(mpdfg::getElementType(sweep.getResult(0).getType()).getElementType()),
       flat(b, loc, element, kernel.hasFixedRounding()),
@@ -199,7 +199,7 @@ bool cpu::isTiled(mpk::SweepOp sweep) {
   return llvm::any_of(sweep.getBody().front(), [](Operation &op) { return mpk::isTiled(&op); });
 }
 
-void cpu::emitRowsOf(mpk::SweepOp sweep, const CPUTarget &target, KernelBuilder &kernel) {
+void cpu::emitRowsOf(mpk::SweepOp sweep, const Processor &target, KernelBuilder &kernel) {
   SweepPlan plan(sweep);
   if (fitsFlat(sweep, plan, target))
     emitFlatSweep(sweep, plan, target, kernel);
@@ -207,7 +207,7 @@ void cpu::emitRowsOf(mpk::SweepOp sweep, const CPUTarget &target, KernelBuilder 
     emitRowSweep(sweep, plan, target, kernel);
 }
 
-FailureOr<EmittedKernel> cpu::emitSweep(mpk::SweepOp sweep, StringRef name, const CPUTarget &target, ModuleOp module,
+FailureOr<EmittedKernel> cpu::emitSweep(mpk::SweepOp sweep, StringRef name, const Processor &target, ModuleOp module,
                                         bool fixedRounding) {
   SweepPlan plan(sweep);
   for (mpk::AccumulateOp op : plan.shared)

@@ -34,7 +34,7 @@ llvm::SmallVector<unsigned> memberResultsOfWalk(mpk::SweepOp sweep, const SweepP
 
 class SweepBase {
 public:
-  SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
+  SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target, KernelBuilder &kernel);
 
 protected:
   using Value = mlir::Value;
@@ -70,7 +70,7 @@ protected:
 
   mpk::SweepOp sweep;
   const SweepPlan &plan;
-  const CPUTarget &target;
+  const Processor &target;
   KernelBuilder &kernel;
   mlir::OpBuilder &b;
   mlir::Location loc;
@@ -89,8 +89,8 @@ struct Staging {
 };
 
 /// Whether every body value fits flat vectors once parallel axes are cut into tiles.
-bool fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target);
-void emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,
+bool fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target);
+void emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target, KernelBuilder &kernel,
                    const Staging *staging = nullptr);
 /// Whether neither the sweep nor any of its walks has to be cut into tiles, on the target with the largest registers.
 bool fitsUncut(mpk::SweepOp sweep, const SweepPlan &plan, KernelBuilder &kernel);
@@ -99,14 +99,14 @@ bool isTiled(mpk::SweepOp sweep);
 /// Narrow values of members that are worth computing for the members of many owners at once; see NarrowStage.cpp. The
 /// same for all targets, because index arrays follow from it.
 llvm::SmallVector<mlir::Value> chooseStaged(mpk::SweepOp sweep, const SweepPlan &plan, KernelBuilder &kernel);
-/// The processor level that choices go by which must be the same for all levels.
-inline constexpr CPUTarget kWidestTarget{4};
+/// The processor that choices go by which must be the same for all levels.
+inline constexpr Processor kWidestTarget{Architecture::X86_64, 4};
 /// A sweep whose values `staged` are made so.
 void emitStagedSweep(mpk::SweepOp sweep, const SweepPlan &plan, llvm::ArrayRef<mlir::Value> staged,
-                     const CPUTarget &target, KernelBuilder &kernel);
-mlir::LogicalResult emitTileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target,
+                     const Processor &target, KernelBuilder &kernel);
+mlir::LogicalResult emitTileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target,
                                   KernelBuilder &kernel);
-void emitRowSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
+void emitRowSweep(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target, KernelBuilder &kernel);
 
 } // namespace gnnc::cpu
 

@@ -15,22 +15,22 @@ namespace gnnc::cpu {
 
 /// Adds a function that computes blocks of `sweep` to `module`; body values are flat vectors, or rows in stack memory
 /// where they are too wide for that. `fixedRounding`: see KernelBuilder::hasFixedRounding.
-mlir::FailureOr<EmittedKernel> emitSweep(mpk::SweepOp sweep, llvm::StringRef name, const CPUTarget &target,
+mlir::FailureOr<EmittedKernel> emitSweep(mpk::SweepOp sweep, llvm::StringRef name, const Processor &target,
                                          mlir::ModuleOp module, bool fixedRounding);
 
 /// Code for the kernel's rows of a sweep without members, at the builder's insertion point.
-void emitRowsOf(mpk::SweepOp sweep, const CPUTarget &target, KernelBuilder &kernel);
+void emitRowsOf(mpk::SweepOp sweep, const Processor &target, KernelBuilder &kernel);
 
 /// Adds a function that computes blocks of `product` to `module`.
-EmittedKernel emitProduct(mpk::ProductOp product, llvm::StringRef name, const CPUTarget &target, mlir::ModuleOp module,
+EmittedKernel emitProduct(mpk::ProductOp product, llvm::StringRef name, const Processor &target, mlir::ModuleOp module,
                           bool fixedRounding);
 
 /// The same within a kernel, for the rows in [begin, end) of `kernel`.
-void emitProductRows(mpk::ProductOp product, const CPUTarget &target, KernelBuilder &kernel);
-void emitOuterRows(mpk::OuterSumOp sum, const CPUTarget &target, KernelBuilder &kernel);
+void emitProductRows(mpk::ProductOp product, const Processor &target, KernelBuilder &kernel);
+void emitOuterRows(mpk::OuterSumOp sum, const Processor &target, KernelBuilder &kernel);
 
 /// Adds a function that computes blocks of `sum` to `module`.
-EmittedKernel emitOuterSum(mpk::OuterSumOp sum, llvm::StringRef name, const CPUTarget &target, mlir::ModuleOp module);
+EmittedKernel emitOuterSum(mpk::OuterSumOp sum, llvm::StringRef name, const Processor &target, mlir::ModuleOp module);
 
 } // namespace gnnc::cpu
 

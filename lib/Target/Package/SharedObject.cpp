@@ -5,36 +5,41 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// No C compiler and no linker program are needed: lld runs in this process. The object is linked against the libc and
-// libm that this process itself uses, so that it names the symbol versions they have.
+// No C compiler, no linker program and no C library are needed: lld runs in this process, and the compiler carries the
+// runtime and stubs of glibc's libraries for each architecture (lib/Runtime/CMakeLists.txt).
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
+#include "gnnc/Target/CPU/Processor.h"
 #include "gnnc/Target/Package/Package.h"
 #include "lld/Common/Driver.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/Archive.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
 
-#include <link.h>
 #include <mutex>
 #include <utility>
 
 LLD_HAS_DRIVER(elf)
 
-extern "C" const char gnnc_embedded_runtime[];
-extern "C" const char gnnc_embedded_runtime_end[];
 
 using namespace gnnc;
+
+/// What the compiler carries for one architecture; empty files where it was built without.
+struct Embedded {
+  const char *runtime, *runtimeEnd; ///< an archive
+  const char *stubs, *stubsEnd;     ///< an archive of shared objects: glibc's libraries, with names and versions alone
+};
+
+/// By cpu::Architecture.
+extern "C" const Embedded gnnc_embedded[];
 
 namespace {
 
@@ -81,21 +86,30 @@ llvm::Error writeFile(const std::string &path, llvm::StringRef bytes) {
   return failure ? error("cannot write '" + path + "': " + failure.message()) : llvm::Error::success();
 }
 
-/// Path of a library this process has loaded, by the beginning of its file name.
-std::string loadedLibrary(const char *prefix) {
-  struct Search {
-    llvm::StringRef prefix;
-    std::string found;
-  } search{prefix, {}};
-  dl_iterate_phdr(
-      [](dl_phdr_info *info, size_t, void *data) {
-        auto &search = *static_cast<Search *>(data);
-        if (llvm::sys::path::filename(info->dlpi_name).starts_with(search.prefix))
-          search.found = info->dlpi_name;
-        return search.found.empty() ? 0 : 1;
-      },
-      &search);
-  return search.found;
+/// Adds the runtime to the files that are linked, and the stubs of glibc's libraries.
+llvm::Error addRuntime(cpu::Architecture architecture, llvm::function_ref<llvm::Error(llvm::StringRef bytes)> add) {
+  const Embedded &embedded = gnnc_embedded[size_t(architecture)];
+  llvm::StringRef runtime(embedded.runtime, embedded.runtimeEnd - embedded.runtime);
+  llvm::StringRef stubs(embedded.stubs, embedded.stubsEnd - embedded.stubs);
+  if (runtime.empty())
+    return error("this gnnc was built without the runtime of models for " + cpu::nameOf(architecture) +
+                 ": install the headers of its C++ library (Debian: g++-aarch64-linux-gnu or g++-x86-64-linux-gnu) and "
+                 "build gnnc again");
+  if (llvm::Error failure = add(runtime))
+    return failure;
+  llvm::Expected<std::unique_ptr<llvm::object::Archive>> archive =
+      llvm::object::Archive::create(llvm::MemoryBufferRef(stubs, "stubs"));
+  if (!archive)
+    return archive.takeError();
+  llvm::Error failure = llvm::Error::success();
+  for (const llvm::object::Archive::Child &library : (*archive)->children(failure)) {
+    llvm::Expected<llvm::StringRef> bytes = library.getBuffer();
+    if (!bytes)
+      return llvm::joinErrors(std::move(failure), bytes.takeError());
+    if (llvm::Error wrong = add(*bytes))
+      return llvm::joinErrors(std::move(failure), std::move(wrong));
+  }
+  return failure;
 }
 
 /// lld keeps global state: one link at a time.
@@ -104,8 +118,8 @@ std::mutex linkMutex;
 } // namespace
 
 llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels,
-                                                  llvm::ArrayRef<int> levels, const DeviceCode &device,
-                                                  llvm::ArrayRef<EmbeddedTensor> embedded) {
+                                                  cpu::Architecture architecture, llvm::ArrayRef<int> levels,
+                                                  const DeviceCode &device, llvm::ArrayRef<EmbeddedTensor> embedded) {
   using namespace llvm;
   LLVMContext context;
   Module data("gnnc.data", context);
@@ -198,29 +212,23 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
                     [](mpdfg::SpaceOp space) { return space.getKind() == mpdfg::SpaceKind::Pairs; }),
              "gnnc_pairs", "gnnc_device_pairs", "gnnc_model_pairs");
 
-  static std::once_flag once;
-  std::call_once(once, [] {
-    InitializeNativeTarget();
-    InitializeNativeTargetAsmPrinter();
-  });
-  Triple triple(sys::getDefaultTargetTriple());
-  std::string message;
-  const Target *target = TargetRegistry::lookupTarget(triple, message);
-  if (!target)
-    return error("no code generator for " + triple.str() + ": " + message);
-  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(triple, "", "", TargetOptions(), Reloc::PIC_));
-  data.setTargetTriple(triple);
-  data.setDataLayout(machine->createDataLayout());
+  Expected<std::unique_ptr<TargetMachine>> machine =
+      cpu::createTargetMachine({architecture, cpu::kBaseline}, /*optimise=*/true);
+  if (!machine)
+    return machine.takeError();
+  data.setTargetTriple((*machine)->getTargetTriple());
+  data.setDataLayout((*machine)->createDataLayout());
   SmallVector<char> object;
   raw_svector_ostream stream(object);
   legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile))
-    return error("this LLVM cannot write object files for the host");
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile))
+    return error("this LLVM cannot write object files for the target");
   passes.run(data);
   return std::string(object.begin(), object.end());
 }
 
-llvm::Expected<std::string> gnnc::linkObjects(llvm::ArrayRef<std::string> objects, bool shared) {
+llvm::Expected<std::string> gnnc::linkObjects(llvm::ArrayRef<std::string> objects, bool shared,
+                                              cpu::Architecture architecture) {
   std::vector<TemporaryFile> files;
   auto add = [&](llvm::StringRef bytes) -> llvm::Error {
     llvm::Expected<TemporaryFile> file = TemporaryFile::create();
@@ -236,8 +244,7 @@ llvm::Expected<std::string> gnnc::linkObjects(llvm::ArrayRef<std::string> object
     if (llvm::Error failure = add(object))
       return std::move(failure);
   if (shared)
-    if (llvm::Error failure =
-            add(llvm::StringRef(gnnc_embedded_runtime, gnnc_embedded_runtime_end - gnnc_embedded_runtime)))
+    if (llvm::Error failure = addRuntime(architecture, add))
       return std::move(failure);
   const std::string &output = files.front().path();
   std::vector<std::string> arguments{"ld.lld", "-o", output};
@@ -246,15 +253,11 @@ llvm::Expected<std::string> gnnc::linkObjects(llvm::ArrayRef<std::string> object
     llvm::append_values(arguments, std::string("-shared"), std::string("-u"), std::string("gnnc_model"),
                         std::string("--gc-sections"), std::string("-O1"), std::string("--hash-style=gnu"),
                         std::string("-z"), std::string("noexecstack"), std::string("--strip-debug"),
-                        std::string("--discard-all"), std::string("--as-needed"));
+                        std::string("--discard-all"), std::string("--as-needed"), std::string("--no-undefined"));
   else
     arguments.push_back("-r");
   for (const TemporaryFile &file : llvm::drop_begin(files))
     arguments.push_back(file.path());
-  if (shared)
-    for (const char *library : {"libc.so", "libm.so", "libpthread.so"})
-      if (std::string path = loadedLibrary(library); !path.empty())
-        arguments.push_back(path);
 
   std::vector<const char *> argv;
   for (const std::string &argument : arguments)

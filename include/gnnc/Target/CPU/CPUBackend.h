@@ -9,6 +9,7 @@
 #define GNNC_TARGET_CPU_CPUBACKEND_H
 
 #include "gnnc/Support/Timings.h"
+#include "gnnc/Target/CPU/Processor.h"
 #include "gnnc/Target/Kernel.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
@@ -19,7 +20,7 @@
 
 namespace gnnc::cpu {
 
-/// The code of all kernels of a module for one processor level.
+/// The code of all kernels of a module for one level of an architecture.
 struct CPUCode {
   int level = 0;
   llvm::SmallVector<EmittedKernel> kernels; ///< in order; the same for every level
@@ -36,11 +37,11 @@ struct CodeOptions {
 
 /// Generates code for all kernels, several at once; objects are cached by content (ContentCache). Errors are reported
 /// as diagnostics of the module's context. Functions are named <kernel>_v<level>. `module` must be past plan-memory.
-llvm::Expected<std::vector<CPUCode>> generateCode(mlir::ModuleOp module, llvm::ArrayRef<int> levels,
-                                                  const CodeOptions &options = {});
+llvm::Expected<std::vector<CPUCode>> generateCode(mlir::ModuleOp module, Architecture architecture,
+                                                  llvm::ArrayRef<int> levels, const CodeOptions &options = {});
 
 /// How long the longest kernel of a module past fusion is: TargetCapabilities::lengthOfLongestKernel.
-int64_t lengthOfLongestKernel(mlir::ModuleOp module, llvm::ArrayRef<int> levels);
+int64_t lengthOfLongestKernel(mlir::ModuleOp module, Architecture architecture, llvm::ArrayRef<int> levels);
 
 /// Symbol of a kernel's function.
 std::string functionName(llvm::StringRef kernel, int level);

@@ -143,6 +143,16 @@ Value FlatOps::finite(Value x) {
   x = arith::SelectOp::create(b, loc, greater(lowest, x), lowest, x); // A NaN stays one.
   return arith::SelectOp::create(b, loc, greater(x, largest), largest, x);
 }
+/// To the nearest whole number, halves to even. LLVM's own operation needs a function of newer C libraries where
+/// processors have no instruction for it. From 2^52 (2^23) on all numbers are whole, infinity and NaN stay.
+Value FlatOps::round(Value x) {
+  Value whole = splat(element.isF64() ? 0x1p52 : 0x1p23, count(x));
+  Value magnitude = math::AbsFOp::create(b, loc, x);
+  Value rounded = arith::SubFOp::create(b, loc, arith::AddFOp::create(b, loc, magnitude, whole), whole);
+  Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, magnitude, whole);
+  return select(isSmall, math::CopySignOp::create(b, loc, rounded, x), x);
+}
+
 Value FlatOps::log(Value x) { return math::LogOp::create(b, loc, x); }
 
 Value FlatOps::select(Value condition, Value x, Value y) {
@@ -228,7 +238,7 @@ Value FlatOps::unary(UnaryKind kind, Value x, double alpha) {
   case UnaryKind::Ceil:
     return math::CeilOp::create(b, loc, x);
   case UnaryKind::Round:
-    return math::RoundEvenOp::create(b, loc, x);
+    return round(x);
   }
   llvm_unreachable("unknown unary kind");
 }

@@ -81,6 +81,7 @@ public:
   mlir::Value min(mlir::Value x, mlir::Value y);
   /// The finite number next to an infinite one.
   mlir::Value finite(mlir::Value x);
+  mlir::Value round(mlir::Value x);
   mlir::Value exp(mlir::Value x);
   mlir::Value expm1(mlir::Value x); ///< exp(x) - 1
   mlir::Value log(mlir::Value x);

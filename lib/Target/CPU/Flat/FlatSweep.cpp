@@ -30,7 +30,7 @@ static Tiling wholeRows(const AxisClasses &axes) {
   return tiling;
 }
 
-FlatSweep::FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,
+FlatSweep::FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target, KernelBuilder &kernel,
                      const Staging *staging)
     : SweepBase(sweep, plan, target, kernel), staging(staging),
       full(staging ? wholeRows(plan.axes) : chooseTiles(sweep, plan, target)), tiling(full) {
@@ -546,7 +546,7 @@ bool FlatSweep::readsStaged(unsigned walk) {
          });
 }
 
-bool cpu::fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target) {
+bool cpu::fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target) {
   return chooseTiles(sweep, plan, target).isNarrow;
 }
 
@@ -554,7 +554,7 @@ bool cpu::fitsUncut(mpk::SweepOp sweep, const SweepPlan &plan, KernelBuilder &ke
   return !FlatSweep(sweep, plan, kWidestTarget, kernel, nullptr).isCut();
 }
 
-void cpu::emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,
+void cpu::emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target, KernelBuilder &kernel,
                         const Staging *staging) {
   FlatSweep(sweep, plan, target, kernel, staging).run();
 }

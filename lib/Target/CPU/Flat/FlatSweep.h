@@ -29,7 +29,7 @@ class FlatSweep : public SweepBase {
 public:
   /// `staging`: where the rows of operands are made a few members at a time; then nothing is cut, for each tile would
   /// make them again. May be null.
-  FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,
+  FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target, KernelBuilder &kernel,
             const Staging *staging);
   void run();
   /// Whether the sweep or one of its walks is cut into tiles.

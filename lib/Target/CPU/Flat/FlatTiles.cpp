@@ -90,7 +90,7 @@ SmallVector<int64_t> cutShape(SmallVector<int64_t> shape, Value value, const Axi
 
 class TileChooser {
 public:
-  TileChooser(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target)
+  TileChooser(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target)
       : sweep(sweep), plan(plan), target(target) {
     auto element = mpdfg::getElementType(sweep.getResult(0).getType()).getElementType();
     lanes = target.registerBytes() * 8 / element.getIntOrFloatBitWidth();
@@ -256,7 +256,7 @@ private:
 
   mutable mpk::SweepOp sweep; // operations are handles; their accessors are not const
   const SweepPlan &plan;
-  const CPUTarget &target;
+  const Processor &target;
   SmallVector<Operation *> operations;
   SmallVector<WalkOperations> walks;
   int64_t lanes;
@@ -273,7 +273,7 @@ SmallVector<int64_t> Tiling::shapeOf(Value value, const AxisClasses &axes) const
   return shape;
 }
 
-Tiling cpu::chooseTiles(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target) {
+Tiling cpu::chooseTiles(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target) {
   return TileChooser(sweep, plan, target).choose();
 }
 
@@ -286,7 +286,7 @@ WalkOperations cpu::findWalk(mpk::SweepOp sweep, const SweepPlan &plan, unsigned
   return {std::move(operations), std::move(axes)};
 }
 
-InnerCut cpu::chooseInnerCut(const WalkOperations &walk, const SweepPlan &plan, const CPUTarget &target, int64_t lanes,
+InnerCut cpu::chooseInnerCut(const WalkOperations &walk, const SweepPlan &plan, const Processor &target, int64_t lanes,
                              ShapeFn shapeOf) {
   const AxisClasses &axes = walk.axes;
   auto live = [&](const InnerCut &cut) {

@@ -35,7 +35,7 @@ struct Tiling {
 };
 
 /// The outer cut: whole sweeps on tiles of parallel axes.
-Tiling chooseTiles(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target);
+Tiling chooseTiles(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target);
 
 /// The inner cut: one class of the axes of a walk, in tiles of `size` indices; -1: the walk is not cut.
 struct InnerCut {
@@ -53,7 +53,7 @@ struct WalkOperations {
 WalkOperations findWalk(mpk::SweepOp sweep, const SweepPlan &plan, unsigned walk);
 
 /// Cuts a walk whose values do not fit the registers, if it has an axis for that.
-InnerCut chooseInnerCut(const WalkOperations &walk, const SweepPlan &plan, const CPUTarget &target, int64_t lanes,
+InnerCut chooseInnerCut(const WalkOperations &walk, const SweepPlan &plan, const Processor &target, int64_t lanes,
                         ShapeFn shapeOf);
 
 } // namespace gnnc::cpu

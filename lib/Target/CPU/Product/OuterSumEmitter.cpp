@@ -30,7 +30,7 @@ namespace {
 
 class OuterSumEmitter {
 public:
-  OuterSumEmitter(mpk::OuterSumOp op, const CPUTarget &target, KernelBuilder &kernel)
+  OuterSumEmitter(mpk::OuterSumOp op, const Processor &target, KernelBuilder &kernel)
       : op(op), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
         element(cast<RankedTensorType>(op.getResult().getType()).getElementType()), flat(b, loc, element, false),
         batch(op.getBatch()), k(op.getK()), n(op.getN()),
@@ -188,11 +188,11 @@ void OuterSumEmitter::run() {
           kernel.address(result, kernel.mul(owner, batch * k * n), element));
 }
 
-void cpu::emitOuterRows(mpk::OuterSumOp sum, const CPUTarget &target, KernelBuilder &kernel) {
+void cpu::emitOuterRows(mpk::OuterSumOp sum, const Processor &target, KernelBuilder &kernel) {
   OuterSumEmitter(sum, target, kernel).run();
 }
 
-EmittedKernel cpu::emitOuterSum(mpk::OuterSumOp sum, StringRef name, const CPUTarget &target, ModuleOp module) {
+EmittedKernel cpu::emitOuterSum(mpk::OuterSumOp sum, StringRef name, const Processor &target, ModuleOp module) {
   KernelBuilder kernel(module, name, sum.getAlongAttr() ? StepKind::Sweep : StepKind::Rows, sum.getLoc(),
                        /*fixedRounding=*/false);
   kernel.getInfo().map = sum.getAlongAttr();

@@ -46,7 +46,7 @@ constexpr int64_t kMostInner = 4, kLeastRegistersOfInner = 2, kMostCopied = 32 <
 class ProductEmitter {
 public:
   /// `isKernel`: and not a part of another one, for a few rows at a time.
-  ProductEmitter(mpk::ProductOp op, const CPUTarget &target, KernelBuilder &kernel, bool isKernel)
+  ProductEmitter(mpk::ProductOp op, const Processor &target, KernelBuilder &kernel, bool isKernel)
       : op(op), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
         element(op.getRhs().getType().getElementType()), flat(b, loc, element, kernel.hasFixedRounding()),
         lanes(target.registerBytes() * 8 / element.getIntOrFloatBitWidth()), batch(op.getBatch()),
@@ -73,7 +73,7 @@ private:
   void emitWithEpilogue();
 
   mpk::ProductOp op;
-  const CPUTarget &target;
+  const Processor &target;
   KernelBuilder &kernel;
   OpBuilder &b;
   Location loc;
@@ -195,10 +195,11 @@ void ProductEmitter::emitTile(ArrayRef<Value> x, ArrayRef<Value> y, Value weight
     storeTile(acc, kernel.address(pointer, column, element));
 }
 
-/// Numbers of a row. Without registers of masks, some processors take as long for a masked store as for ten others.
+/// Numbers of a row. Without registers of masks, some processors take as long for a masked store as for ten others,
+/// and others have none.
 void ProductEmitter::storeTile(Value numbers, Value pointer) {
   int64_t count = FlatOps::count(numbers), whole = count / lanes * lanes;
-  if (target.level != 3 || count == whole || llvm::isPowerOf2_64(count - whole) ||
+  if (target.hasMaskedStores() || count == whole || llvm::isPowerOf2_64(count - whole) ||
       kernel.heldAt(pointer, element) != element)
     return kernel.store(numbers, pointer, element);
   for (int64_t at = 0, size; at < count; at += size) {
@@ -383,11 +384,11 @@ void ProductEmitter::run() {
   emitRange(kernel.begin(), kernel.end());
 }
 
-void cpu::emitProductRows(mpk::ProductOp product, const CPUTarget &target, KernelBuilder &kernel) {
+void cpu::emitProductRows(mpk::ProductOp product, const Processor &target, KernelBuilder &kernel) {
   ProductEmitter(product, target, kernel, /*isKernel=*/false).run();
 }
 
-EmittedKernel cpu::emitProduct(mpk::ProductOp product, StringRef name, const CPUTarget &target, ModuleOp module,
+EmittedKernel cpu::emitProduct(mpk::ProductOp product, StringRef name, const Processor &target, ModuleOp module,
                                bool fixedRounding) {
   KernelBuilder kernel(module, name, product.getGroupAttr() ? StepKind::Grouped : StepKind::Rows, product.getLoc(),
                        fixedRounding);

@@ -166,6 +166,6 @@ void RowSweep::run() {
   }
 }
 
-void cpu::emitRowSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel) {
+void cpu::emitRowSweep(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target, KernelBuilder &kernel) {
   RowSweep(sweep, plan, target, kernel).run();
 }

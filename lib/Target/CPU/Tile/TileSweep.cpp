@@ -43,7 +43,7 @@ constexpr int64_t kStageBytes = 8 << 10, kMostStageRows = 128, kLeastStageRows =
 
 class TileSweep {
 public:
-  TileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
+  TileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target, KernelBuilder &kernel);
   LogicalResult run();
   /// A sweep along a map without products, of whose values `staged` are made a tile at a time.
   void runStaged(ArrayRef<Value> staged);
@@ -88,7 +88,7 @@ private:
 
   mpk::SweepOp sweep;
   const SweepPlan &plan;
-  const CPUTarget &target;
+  const Processor &target;
   KernelBuilder &kernel;
   OpBuilder &b;
   Location loc;
@@ -106,7 +106,7 @@ private:
 
 } // namespace
 
-TileSweep::TileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel)
+TileSweep::TileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target, KernelBuilder &kernel)
     : sweep(sweep), plan(plan), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
       element(mpdfg::getElementType(sweep.getResult(0).getType()).getElementType()),
       yield(cast<mpk::YieldOp>(sweep.getBody().front().getTerminator())),
@@ -470,12 +470,12 @@ void TileSweep::runStaged(ArrayRef<Value> staged) {
   emitSums();
 }
 
-void cpu::emitStagedSweep(mpk::SweepOp sweep, const SweepPlan &plan, ArrayRef<Value> staged, const CPUTarget &target,
+void cpu::emitStagedSweep(mpk::SweepOp sweep, const SweepPlan &plan, ArrayRef<Value> staged, const Processor &target,
                           KernelBuilder &kernel) {
   TileSweep(sweep, plan, target, kernel).runStaged(staged);
 }
 
-LogicalResult cpu::emitTileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target,
+LogicalResult cpu::emitTileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const Processor &target,
                                  KernelBuilder &kernel) {
   return TileSweep(sweep, plan, target, kernel).run();
 }

@@ -59,7 +59,8 @@ constexpr int64_t kMostFlight = 4;
 /// is in between they would take so many registers that few warps fit.
 constexpr int64_t kWalkRegisters = 48;
 /// An atom that the widest row lacks takes lanes only if it is longer than this: of the lanes that are left, or of
-/// those that another has and none needs beside it, or of either where rows would be cut into tiles for want of them.
+/// those that another atom has and no row uses together with it, or of either where rows would be cut into tiles for
+/// lack of lanes.
 constexpr int64_t kLongestInRegisters = 16, kLongestBesideLanes = 4;
 
 class Chooser {

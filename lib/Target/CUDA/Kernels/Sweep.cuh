@@ -7,7 +7,7 @@
 //
 // Owners are cut into *items* of a bounded number of members, made when the graph is prepared. An item belongs to
 // kLanes * kSplits lanes: kLanes share the features of a row, and kSplits such groups take every kSplits-th member. So
-// do the groups of kWarps warps where items are long: else the longest one would be at work when all others are done.
+// do the groups of kWarps warps where items are long: otherwise the longest item becomes a straggler.
 // kFlight members are loaded before the first is used. What is accumulated is a struct of numbers in registers (Sums),
 // which knows how two become one; so the groups of an item, and the items of an owner with more than one, are merged by
 // the same code, always in the same order. There are no atomics.

@@ -174,7 +174,7 @@ llvm::Expected<const Library &> compiler() {
 /// that leaves one too few registers, it asks for the first of these instead, and then for the second.
 constexpr const char *kMostBlocks = "GNNC_MOST_BLOCKS";
 constexpr const char *kFewerBlocks[] = {"GNNC_MOST_BLOCKS * 5 / 8", "GNNC_MOST_BLOCKS * 5 / 16"};
-/// Bytes that a thread may put into memory for want of registers.
+/// Spill limit of a thread, in bytes.
 constexpr int kFewSpilled = 16;
 
 /// Quotients and roots may be two units of the last place off, which takes a fifth of the instructions.
@@ -275,6 +275,9 @@ llvm::Error compileOne(const Library &library, std::string text, llvm::ArrayRef<
 llvm::Expected<int> cuda::parseArchitecture(llvm::StringRef name) {
   int number = 0;
   llvm::StringRef digits = name;
+  // Machine code for sm_90 is made for sm_90a wherever a kernel gains by it (targetOf).
+  if (name == "sm_90a")
+    return 90;
   if (!digits.consume_front("sm_") || digits.getAsInteger(10, number) || number < 70 || number > 999)
     return llvm::createStringError("expected a GPU architecture such as sm_80 or sm_90, found '" + name + "'");
   return number;

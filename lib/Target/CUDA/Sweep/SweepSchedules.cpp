@@ -24,8 +24,8 @@ constexpr int64_t kMostSharedMemory = 48 << 10;
 constexpr int64_t kCombiningBlocks = 64;
 /// Numbers of a total from which that pays.
 constexpr int64_t kWideTotal = 128;
-/// Of numbers held in a walk, up to which 32 registers are enough, and 40: with fewer the rows in flight are loaded one
-/// after the other.
+/// Live-value thresholds for 32 and 40 registers: with too few registers the rows in flight are loaded one after the
+/// other.
 constexpr int64_t kLeastBytes = 20 * 4, kFewBytes = 24 * 4;
 /// Threads that add up an owner's parts: one owner may have all members.
 constexpr int64_t kMergingThreads = 512;

@@ -85,7 +85,7 @@ TilePlan::TilePlan(mpk::SweepOp sweep, bool onTensorCores, int64_t sharedBytes)
     tileRows = rows, blocks = count, joinsSums = together;
     if (count > 2 && held > kMostHeldByMany)
       return false;
-    // Rows of one size take each other's places, which those that are only as long as they must be may not.
+    // Rows padded to one size can share places in memory; rows of their least lengths may not fit into each other's.
     for (int64_t most : kMostResident)
       for (bool alike : {false, true}) {
         mostResident = most, haveOneSize = alike;
