@@ -99,7 +99,7 @@ def _describe(program: str, inputs: tuple[str, ...], outputs: tuple[str, ...], l
 
 
 class Call:
-    """A program on a graph with everything decided but the addresses. Any number of threads use it at once."""
+    """A program bound to a graph, except for buffer addresses. Any number of threads use it at once."""
 
     __slots__ = ("__weakref__", "_run", "handle", "pack", "workspace_bytes")
 

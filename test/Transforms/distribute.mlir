@@ -318,7 +318,7 @@ mpdfg.space @edge root
 mpdfg.map @src root from @edge to @node
 mpdfg.map @dst root from @edge to @node
 mpdfg.space @sender distinct {base = @edge, maps = [@src]}
-// expected-error @+1 {{cannot be distributed: it is made of @sender, whose elements may be on several ranks}}
+// expected-error @+1 {{cannot be distributed: it is derived from @sender, whose elements may be on several ranks}}
 mpdfg.space @both union {parts = [@sender, @node]}
 
 // -----

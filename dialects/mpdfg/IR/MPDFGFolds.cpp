@@ -18,7 +18,7 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
-/// A constant seen through changes of shape; 0 and -0 are two.
+/// A constant seen through changes of shape; distinguishes 0 and -0.
 bool isNumber(Value value, double number) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getInput();

@@ -350,11 +350,11 @@ def TransferOp : MPDFG_Op<"transfer", [Pure, DeclareOpInterfaceMethods<EvaluateO
 
 def AwaitOp
     : MPDFG_Op<"await", [Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<EvaluateOpInterface>]> {
-  let summary = "rows that were on their way are here";
+  let summary = "wait for a transfer to complete";
   let description = [{
-    The first operand, which is what a `transfer` gives, and nobody else reads that. So the transfer only begins an
+    Returns its first operand, the result of a `transfer` that has no other users. So the transfer only begins an
     exchange: what comes between it and this operation runs meanwhile. The second operand is what is sent, which has to
-    stay in memory for as long. The result lies where the first operand does. The overlap-transfers pass adds it.
+    stay in memory for as long. The result lies where the first operand does. Added by the overlap-transfers pass.
 
     Example:
     ```mlir
@@ -393,7 +393,7 @@ def VaryOp : MPDFG_Op<"vary", [Pure, AllTypesMatch<["input", "result"]>, Declare
                                DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "the identity, where a value that all ranks have meets what each has of its own";
   let description = [{
-    Each rank computes a part of the gradient; that of the operand is their sum. The differentiate pass takes it away.
+    Each rank computes a part of the gradient; that of the operand is their sum. Removed by the differentiate pass.
 
     Example:
     ```mlir
@@ -411,7 +411,7 @@ def DeriveAsOp : MPDFG_Op<"derive_as", [Pure, AllTypesMatch<["input", "other", "
   let summary = "the first operand, whose gradient goes to the second";
   let description = [{
     For two ways to compute the same value of which one is cheap and the other has the gradient that is wanted: without a
-    gradient the second is not computed. The differentiate pass takes it away.
+    gradient the second is not computed. Removed by the differentiate pass.
 
     Example: the largest number of all ranks, as the sum of what the winner has
     ```mlir
@@ -693,7 +693,7 @@ def VariableOp : MPDFG_RowOp<"variable", [AllTypesMatch<["input", "result"]>]> {
   let summary = "the identity: a value by which a derivative is asked for";
   let description = [{
     What is made of the result depends on this very value, and on no other that is equal to it. So no rewrite looks through it, and
-    two with different numbers are never merged. The differentiate pass takes it away.
+    two with different numbers are never merged. Removed by the differentiate pass.
 
     Example:
     ```mlir

@@ -117,8 +117,8 @@ def _marked(copy: Tensor, leaf: Tensor) -> Tensor:
 
 
 def _apart(model: nn.Module, leaves: Sequence[Any]) -> list[Any]:
-    """With a tensor of its own for each argument: torch.export takes arguments that are one object for one for good, and an
-    argument that the module has too for the module's."""
+    """With a tensor of its own for each argument: torch.export treats aliased arguments as permanently aliased, and an
+    argument that the module has too as the module's."""
     seen: set[int] = set()
     own = memory_of(model)
     result = []

@@ -96,7 +96,7 @@ def document(calls: Sequence[Call], tests: str) -> str:
 
 {_by_folder(calls)}
 
-## What is refused, differs or crashes
+## Refusals, differences and crashes
 
 {_by_reason(calls)}
 """

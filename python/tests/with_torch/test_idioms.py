@@ -115,7 +115,7 @@ class IdiomsTest(TorchTest):
         table = torch.randn(12, 4)
         for padding in (-1, 0):
             bags = Of(lambda x, classes: x + F.embedding_bag(classes[:, None], table, padding_idx=padding, mode="sum"))
-            with self.assertRaisesRegex(gnnc.CompileError, "embedding_bag with padding_idx"):
+            with self.assertRaisesRegex(gnnc.CompileError, "expected an embedding_bag without .*, found padding_idx"):
                 gnnc.compile(bags, (torch.randn(5, 4), torch.randint(0, 4, (5,))))
 
 

@@ -35,6 +35,19 @@ inline void storeShared(unsigned to, unsigned short bits) {
 inline void commitCopies() { emulator->commitCopies(); }
 template <int Open> void waitForCopies() { emulator->waitForCopies(Open); }
 
+// The place is that of the call in a kernel, as in CUDA.h.
+#define GNNC_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+template <typename T> T shuffle(T x, int lane, GNNC_PLACE) { return __shfl_sync(~0u, x, unsigned(lane), file, line); }
+template <typename T> T shuffleXor(T x, int lanes, GNNC_PLACE) {
+  return __shfl_xor_sync(~0u, x, unsigned(lanes), file, line);
+}
+template <typename T> T shuffleUp(T x, int by, GNNC_PLACE) { return __shfl_up_sync(~0u, x, unsigned(by), file, line); }
+inline unsigned ballot(bool is, GNNC_PLACE) { return __ballot_sync(~0u, is, file, line); }
+inline bool anyLane(bool is, GNNC_PLACE) { return __any_sync(~0u, is, file, line) != 0; }
+inline bool allLanes(bool is, GNNC_PLACE) { return __all_sync(~0u, is, file, line) != 0; }
+inline void syncWarp(GNNC_PLACE) { __syncwarp(~0u, file, line); }
+#undef GNNC_PLACE
+
 inline float reciprocalApproximately(float x) {
   float y = 1 / x;
   return ::fabsf(y) < 0x1p-126f ? ::copysignf(0.0f, y) : y;

@@ -247,7 +247,7 @@ TEST(Partition, SaysWhatGoesInCircles) {
   graph.spaces = {{"a", 2, 0}, {"b", 2, 1}};
   graph.maps = {{"f", 0, 1, {0, 1}}, {"g", 1, 0, {0, 1}}};
   EXPECT_EQ(llvm::toString(GraphPartition::create(graph, 2, PartitionKind::Random).takeError()),
-            "space 'a' goes along maps to itself");
+            "space 'a' depends on itself through its maps");
 }
 
 } // namespace

@@ -57,7 +57,7 @@ TEST(NormaliseTest, AWriteAfterAWriteThroughAViewIsRead) {
     EXPECT_NE(base.text().find("abs(sin("), std::string::npos) << kind << "\n" << base.text();
     // The view has its numbers from before.
     b.node("y", "abs.default", {arg("self", "v")}, shapeOf(kind)).output("y");
-    EXPECT_NE(b.text().find("' shares its memory with what node 'second' changed"), std::string::npos) << b.text();
+    EXPECT_NE(b.text().find("' is used after node 'second' wrote to its memory"), std::string::npos) << b.text();
   }
 }
 
@@ -68,7 +68,7 @@ TEST(NormaliseTest, AViewIsNotReadAfterAWriteThroughAnother) {
   b.node("second", "sin_.default", {arg("self", "w")}, {"N", "2"});
   ProgramBuilder base = b;
   b.output("v"); // even where nothing but the caller reads it
-  EXPECT_NE(b.text().find("' shares its memory with what node 'second' changed"), std::string::npos) << b.text();
+  EXPECT_NE(b.text().find("' is used after node 'second' wrote to its memory"), std::string::npos) << b.text();
   base.node("y", "abs.default", {arg("self", "h")}, {"N", "4"}).output("y");
   EXPECT_NE(base.text().find("sin("), std::string::npos) << base.text();
   EXPECT_NE(base.text().find("exp("), std::string::npos) << base.text();
@@ -91,7 +91,7 @@ TEST(NormaliseTest, WritesIntoWhatMayBeACopyDoNotReachTheTensor) {
     b.node("first", "exp_.default", {arg("self", "v")}, {"N", "2", "2"});
     ProgramBuilder view = b;
     b.node("y", "abs.default", {arg("self", "h")}, {"N", "4"}).output("y");
-    EXPECT_NE(b.text().find("refused: 'h' shares its memory with what node 'first' changed"), std::string::npos)
+    EXPECT_NE(b.text().find("refused: 'h' is used after node 'first' wrote to its memory"), std::string::npos)
         << b.text();
     view.node("y", "abs.default", {arg("self", "v")}, {"N", "2", "2"}).output("y");
     EXPECT_NE(view.text().find("abs(exp("), std::string::npos) << view.text();

@@ -251,7 +251,7 @@ TEST(RecoverPartsTest, SumsUpToEachPlace) {
   EXPECT_EQ(b.output("y").missing({"  output y = x @ constant"}), "");
   ProgramBuilder all = rows();
   all.node("y", "cumsum.default", {arg("self", "x"), arg("dim", 0)}, {"N", "4"});
-  EXPECT_EQ(all.output("y").text(), "refused: 'cumsum' along an axis of N elements, which is not fixed");
+  EXPECT_EQ(all.output("y").text(), "refused: 'cumsum': expected an axis of fixed size, found one of N elements");
 }
 
 TEST(RecoverPartsTest, AnInfiniteNumberIsAState) {

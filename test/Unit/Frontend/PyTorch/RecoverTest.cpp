@@ -194,9 +194,9 @@ TEST(RecoverTest, ViewsOfWhatIsChangedInPlaceAreRefused) {
   b.node("changed", "relu_.default", {arg("self", "c")}, {"N", "4"});
   b.node("y", "exp.default", {arg("self", "v")}, {"N", "2", "2"});
   EXPECT_EQ(b.output("y").text(),
-            "refused: 'v' shares its memory with what node 'changed' changed in place before, which gnnc does not "
-            "follow; compute a new tensor instead, for instance with torch.where, or write to the whole tensor by its "
-            "own name");
+            "refused: 'v' is used after node 'changed' wrote to its memory in place through another tensor, which is "
+            "not supported; compute a new tensor instead, for instance with torch.where, or write to the whole tensor "
+            "by its own name");
 }
 
 TEST(RecoverTest, InputsThatAreChangedInPlaceAreRefused) {
