@@ -3,6 +3,7 @@
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import os
+import platform
 import shutil
 
 import lit.formats
@@ -45,6 +46,10 @@ for level in "012":
     lower = " ".join(f"--gnnc-{phase}-O{level}" for phase in phases)
     config.substitutions.append((f"%lower-O{level}", lower))
 
+# What models are compiled for here.
+if platform.machine().lower() in ("x86_64", "amd64"):
+    config.available_features.add("x86-64-host")
+config.available_features.update(f"{name}-runtime" for name in config.gnnc_runtimes.split(";"))
 # A tool that is not built leaves its tests out instead of failing them.
 for tool in ["gnnc", "gnnc-opt", "gnnc-lsp-server"]:
     if os.path.exists(os.path.join(config.gnnc_tools_dir, tool)):

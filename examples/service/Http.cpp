@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // A session waits for a first byte, reads a request, hands it to the handler, writes the response, and begins again.
-// One timer bounds each step: when it fires, the step's operation is cancelled and the session decides what to say.
+// A deadline bounds each step: when it expires, the step's operation is cancelled and the session decides what to say.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Http.h"
+#include "Deadline.h"
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
@@ -29,7 +30,7 @@ namespace service {
 
 class Server::Session : public std::enable_shared_from_this<Session> {
 public:
-  Session(Server &server, tcp::socket accepted) : server(server), socket(std::move(accepted)), timer(server.io) {
+  Session(Server &server, tcp::socket accepted) : server(server), socket(std::move(accepted)) {
     server.sessions.insert(this);
     ++server.metrics.connections;
     buffer.reserve(65536); // Beast reads as much as fits
@@ -51,10 +52,10 @@ public:
     idle = !server.stopping || hasBytes();
     if (!idle)
       return;
-    limit(server.limits.seconds);
+    deadline->start(server.limits.seconds);
     socket.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
       self->idle = false;
-      if (!error && !self->expired)
+      if (!error && !self->deadline->expired())
         self->read();
     });
   }
@@ -65,15 +66,18 @@ public:
   }
 
   void stop() {
+    error_code ignored;
     if (idle && !hasBytes())
-      cancel();
+      socket.cancel(ignored);
   }
 
 private:
-  void cancel() {
-    error_code ignored;
-    socket.cancel(ignored);
-  }
+  /// A response that a worker owes, and what has to be there until it comes.
+  struct Owed {
+    std::shared_ptr<Session> session;
+    net::executor_work_guard<net::io_context::executor_type> guard; // keeps the io_context running
+    Response response;
+  };
 
   /// Whether a request has begun to arrive that nobody has read yet.
   bool hasBytes() {
@@ -81,25 +85,12 @@ private:
     return socket.available(ignored) > 0;
   }
 
-  /// Cancels whatever the session waits for when the time is over.
-  void limit(std::chrono::seconds seconds) {
-    expired = false;
-    timer.expires_after(seconds);
-    timer.async_wait([weak = weak_from_this()](error_code error) {
-      auto self = weak.lock();
-      if (error || !self || self->timer.expiry() > std::chrono::steady_clock::now())
-        return;
-      self->expired = true;
-      self->cancel();
-    });
-  }
-
   void read() {
-    limit(server.limits.seconds);
+    deadline->start(server.limits.seconds);
     http::async_read_header(socket, buffer, *parser, [self = shared_from_this()](error_code error, size_t) {
       if (error || self->parser->is_done())
         return self->received(error);
-      if (boost::beast::iequals(self->parser->get()[http::field::expect], "100-continue"))
+      if (!self->deadline->expired() && boost::beast::iequals(self->parser->get()[http::field::expect], "100-continue"))
         return self->proceed();
       self->readBody();
     });
@@ -115,12 +106,14 @@ private:
   }
 
   void readBody() {
+    if (deadline->expired()) // after the header or "100 Continue" was done, so that there was nothing to cancel
+      return received(net::error::operation_aborted);
     http::async_read(socket, buffer, *parser,
                      [self = shared_from_this()](error_code error, size_t) { self->received(error); });
   }
 
   void received(error_code error) {
-    timer.cancel();
+    deadline->stop();
     auto &message = parser->get();
     begin = std::chrono::steady_clock::now();
     keepAlive = !error && message.keep_alive();
@@ -129,7 +122,7 @@ private:
                      std::string(message.target().substr(0, message.target().find('?'))),
                      std::string(message[http::field::content_type]), std::move(message.body())});
     auto bytes = [](auto number) { return std::to_string(number) + " bytes"; };
-    if (expired)
+    if (deadline->expired())
       return write(failure(408, "the request did not arrive within " + std::to_string(server.limits.seconds.count()) +
                                     " seconds"));
     if (error == http::error::partial_message && parser->is_header_done())
@@ -146,16 +139,21 @@ private:
   }
 
   void handle(Request request) {
-    // The io_context has work for as long as somebody owes a reply.
-    auto guard = std::make_shared<net::executor_work_guard<net::io_context::executor_type>>(server.io.get_executor());
-    server.handler(std::move(request), [self = shared_from_this(), guard](Response response) mutable {
-      auto &io = self->server.io;
-      net::post(io, [self = std::move(self), guard = std::move(guard), response = std::move(response)]() mutable {
-        std::chrono::duration<double> taken = std::chrono::steady_clock::now() - self->begin;
-        if (response.scored)
-          self->server.metrics.observe(taken.count());
-        self->write(std::move(response));
-      });
+    auto owed = std::make_shared<Owed>(Owed{shared_from_this(), net::make_work_guard(server.io), {}});
+    server.handler(std::move(request), [owed](Response &&response) {
+      owed->response = std::move(response);
+      try {
+        net::post(owed->session->server.io, [owed] {
+          Owed own = std::move(*owed); // the worker may hold `owed` for longer, but must not end the session
+          std::chrono::duration<double> taken = std::chrono::steady_clock::now() - own.session->begin;
+          if (own.response.scored)
+            own.session->server.metrics.observe(taken.count());
+          own.session->write(std::move(own.response));
+        });
+      } catch (...) { // as Reply promises
+        response = std::move(owed->response);
+        throw;
+      }
     });
   }
 
@@ -169,9 +167,9 @@ private:
     message.keep_alive(keepAlive);
     message.body() = std::move(response.body);
     message.prepare_payload();
-    limit(server.limits.seconds);
+    deadline->start(server.limits.seconds);
     http::async_write(socket, message, [self = shared_from_this()](error_code error, size_t) {
-      self->timer.cancel();
+      self->deadline->stop();
       if (!error)
         self->keepAlive ? self->next() : self->linger();
     });
@@ -181,26 +179,26 @@ private:
   void linger() {
     error_code ignored;
     socket.shutdown(tcp::socket::shutdown_send, ignored);
-    limit(std::chrono::seconds(1));
+    deadline->start(std::chrono::seconds(1));
     drain();
   }
 
   void drain() {
     buffer.clear();
     socket.async_read_some(buffer.prepare(65536), [self = shared_from_this()](error_code error, size_t) {
-      if (!error && !self->expired)
+      if (!error && !self->deadline->expired())
         self->drain();
     });
   }
 
   Server &server;
   tcp::socket socket;
-  net::steady_timer timer;
+  std::shared_ptr<Deadline> deadline = std::make_shared<Deadline>(socket);
   boost::beast::flat_buffer buffer;
   std::optional<http::request_parser<http::string_body>> parser;
   http::response<http::string_body> message;
   std::chrono::steady_clock::time_point begin;
-  bool keepAlive = false, idle = false, expired = false;
+  bool keepAlive = false, idle = false;
 };
 
 Server::Server(net::io_context &io, const std::string &host, uint16_t port, const Limits &limits, Metrics &metrics,

@@ -29,8 +29,8 @@ Response failure(unsigned status, const std::string &message);
 /// 503, with Retry-After.
 Response refusal(const char *reason, const std::string &message);
 
-/// To be called once, from any thread.
-using Reply = std::function<void(Response)>;
+/// To be called once, from any thread. If it throws, for want of memory, the response is as it was: call again.
+using Reply = std::function<void(Response &&)>;
 
 } // namespace service
 

@@ -15,11 +15,20 @@ Scorer::Scorer(const std::string &path, unsigned workers, size_t capacity) : mod
   describe();
   for (unsigned i = 0; i < workers; ++i)
     runners.emplace_back(model);
-  for (Runner &runner : runners)
-    threads.emplace_back([this, &runner] { work(runner); });
+  try {
+    for (Runner &runner : runners)
+      threads.emplace_back([this, &runner] { work(runner); });
+  } catch (const std::exception &error) {
+    size_t started = threads.size();
+    stop(); // no destructor runs
+    throw std::runtime_error("cannot start worker " + std::to_string(started + 1) + " of " + std::to_string(workers) +
+                             ": " + error.what());
+  }
 }
 
-Scorer::~Scorer() {
+Scorer::~Scorer() { stop(); }
+
+void Scorer::stop() {
   {
     std::lock_guard<std::mutex> lock(mutex);
     stopping = true;
@@ -55,14 +64,15 @@ size_t Scorer::queued() const {
 }
 
 void Scorer::submit(Request request, Reply reply) {
+  Job job = {std::move(request), std::move(reply), failure(500, "out of memory")};
   {
     std::lock_guard<std::mutex> lock(mutex);
     if (queue.size() < capacity) {
-      queue.push_back({std::move(request), std::move(reply)});
+      queue.push_back(std::move(job));
       return filled.notify_one();
     }
   }
-  reply(refusal("queue", "all workers are busy, and " + std::to_string(capacity) + " requests wait already"));
+  job.reply(refusal("queue", "all workers are busy, and " + std::to_string(capacity) + " requests wait already"));
 }
 
 void Scorer::work(Runner &runner) {
@@ -74,8 +84,22 @@ void Scorer::work(Runner &runner) {
     Job job = std::move(queue.front());
     queue.pop_front();
     lock.unlock();
-    job.reply(answer(runner, job.request));
+    Response response = std::move(job.lastResort);
+    try {
+      response = answer(runner, job.request);
+    } catch (...) { // no memory even for an error's text
+    }
+    send(job.reply, std::move(response));
   }
+}
+
+void Scorer::send(const Reply &reply, Response response) {
+  for (;;)
+    try {
+      return reply(std::move(response));
+    } catch (...) { // no memory to hand it over; giving up would end the session here, in another thread than its own
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
 }
 
 Response Scorer::answer(Runner &runner, const Request &request) const {

@@ -24,7 +24,7 @@ namespace service {
 /// share nothing but the queue.
 class Scorer {
 public:
-  /// Throws if the model is not one that the service can serve.
+  /// Throws if the model is not one that the service can serve, or a thread does not start.
   Scorer(const std::string &path, unsigned workers, size_t capacity);
   /// Answers what is queued, and stops.
   ~Scorer();
@@ -40,9 +40,13 @@ private:
   struct Job {
     Request request;
     Reply reply;
+    Response lastResort; ///< made while there was memory
   };
   void describe();
+  void stop();
   void work(Runner &runner);
+  /// Tries until it succeeds.
+  static void send(const Reply &reply, Response response);
   Response answer(Runner &runner, const Request &request) const;
 
   Model model;

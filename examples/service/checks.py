@@ -8,6 +8,7 @@ import array
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -154,13 +155,12 @@ def broken(port: int) -> str:
     return f"{len(cases)} broken requests"
 
 
-def slow(port: int, seconds: float, clients: int = 50) -> str:
+def slow(port: int, seconds: float, process: subprocess.Popen, clients: int = 50) -> str:
     """Clients that send a few bytes at a time get 408 after `seconds`, and keep nobody else waiting."""
     graph = request(SMALL.body())
     expected = ask(port, graph)[2]
     sockets = [connect(port) for _ in range(clients)]
-    begin = time.monotonic()
-    sent, worst = 0, 0.0
+    begin, sent, worst = time.monotonic(), 0, 0.0
     while time.monotonic() - begin < 0.8 * seconds:
         for number, each in enumerate(sockets):  # half of them never get as far as the body
             each.sendall(graph[sent : sent + (1 if number % 2 else 150)])
@@ -175,7 +175,20 @@ def slow(port: int, seconds: float, clients: int = 50) -> str:
         each.close()
     taken = time.monotonic() - begin
     assert seconds * 0.9 < taken < seconds + 3, f"expected an end after {seconds} seconds, found {taken}"
+    paused(port, seconds, process)
     return f"{clients} slow clients, 408 after {taken:.1f} s; the slowest answer to others {1e3 * worst:.1f} ms"
+
+
+def paused(port: int, seconds: float, process: subprocess.Popen) -> None:
+    """The time also ends while the service has bytes to read: what it cancels then has completed already."""
+    with connect(port, timeout=10) as connected:
+        connected.sendall(b"POST /score HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n")
+        time.sleep(0.2 * seconds)
+        process.send_signal(signal.SIGSTOP)
+        connected.sendall(bytes(200000))  # more than one read takes
+        time.sleep(seconds)
+        process.send_signal(signal.SIGCONT)
+        assert (status := answer(connected)[0]) == 408, status
 
 
 def overload(port: int, clients: int = 32, count: int = 2000) -> str:

@@ -123,7 +123,7 @@ def main() -> None:
     with started(service) as (port, process):
         if options.mode == "soak":
             return soak(port, process.pid, options.clients[-1], options.requests)
-        arguments = {"slow": [1], "crowd": [20], "stop": [process]}.get(options.mode, [])
+        arguments = {"slow": [1, process], "crowd": [20], "stop": [process]}.get(options.mode, [])
         print(f"{options.mode}: {getattr(checks, options.mode)(port, *arguments) or 'right'}")
 
 

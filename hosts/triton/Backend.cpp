@@ -65,12 +65,9 @@ GNNC_EXPORT TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance *ins
   return guard([&] { delete instanceOf(instance); });
 }
 
-/// An error would mean that the requests are still the server's; what goes wrong with one is in its response.
+/// An error means that the requests are still the server's, which then answers them. What goes wrong with one of them
+/// is in its response.
 GNNC_EXPORT TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request **requests,
                                                const uint32_t count) {
-  Instance *executing = nullptr;
-  TRITONSERVER_Error *error = guard([&] { executing = instanceOf(instance); });
-  if (!error)
-    executing->execute(requests, count);
-  return error;
+  return guard([&] { instanceOf(instance)->execute(requests, count); });
 }

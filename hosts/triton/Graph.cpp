@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
@@ -21,12 +22,23 @@ static std::string textOf(const std::vector<int64_t> &shape) {
   return text + "]";
 }
 
-int64_t Tensor::numbers() const {
-  int64_t count = 1;
-  for (int64_t size : shape)
-    count *= size;
-  return count;
+uint64_t gnnc::triton::productOf(const std::vector<int64_t> &shape, uint64_t width, const std::string &what) {
+  constexpr uint64_t most = std::numeric_limits<int64_t>::max();
+  uint64_t product = width;
+  bool isEmpty = false;
+  for (int64_t size : shape) {
+    if (size < 0)
+      throw std::runtime_error(what + ": expected sizes of 0 or more, found shape " + textOf(shape));
+    isEmpty |= size == 0;
+    uint64_t factor = std::max<uint64_t>(static_cast<uint64_t>(size), 1);
+    if (product > most / factor)
+      throw std::runtime_error(what + ": expected a shape of less than 2^63 bytes, found " + textOf(shape));
+    product *= factor;
+  }
+  return isEmpty ? 0 : product;
 }
+
+int64_t Tensor::numbers() const { return static_cast<int64_t>(productOf(shape, 1, "a tensor")); }
 
 /// Integers of `length` from `begin` on.
 static std::vector<int64_t> integersOf(const Tensor &tensor, int64_t begin, int64_t length) {

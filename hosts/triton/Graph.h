@@ -32,6 +32,10 @@ struct Tensor {
   int64_t numbers() const;
 };
 
+/// `width` times all sizes. Throws, saying of what, if a size is negative, and if the product of those that are not 0
+/// is above 2^63 - 1: that of some of them is below it, too, then.
+uint64_t productOf(const std::vector<int64_t> &shape, uint64_t width, const std::string &what);
+
 /// What a model is given, in the order of its signature.
 struct Graph {
   Graph() = default;

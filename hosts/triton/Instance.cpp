@@ -38,6 +38,7 @@ struct Instance::Batch {
   struct Item {
     Request *request;
     const Graph *graph;
+    size_t number; ///< of the graph within the request
   };
   Instance &instance;
   uint64_t executeStart, computeStart = 0, computeEnd = 0;
@@ -69,7 +70,7 @@ bool Instance::Batch::run(const std::vector<Item> &items, std::string &why) {
         int64_t rows = graphs.size() > 1 ? item.graph->extents[*output.place.root] : results[i].rows;
         size_t bytes = output.rowBytes() * static_cast<size_t>(rows);
         if (item.request->wanted()[i])
-          item.request->add(i, rows, at, bytes);
+          item.request->add(i, item.number, rows, at, bytes);
         at += bytes;
       }
     }
@@ -103,17 +104,27 @@ void Instance::Batch::runAll(std::vector<Item> items) {
 
 void Instance::execute(TRITONBACKEND_Request **requests, uint32_t count) {
   Batch batch{*this, now()};
+  // Whatever fails here, such as too little memory, leaves all requests to the server: none has been answered.
   std::deque<Request> all;
-  std::vector<Batch::Item> items;
-  for (uint32_t i = 0; i < count; ++i) {
-    Request &request = all.emplace_back(requests[i], model.signature(), *context);
-    request.read(model.reader(), model.isBatched());
-    for (const Graph &graph : request.graphs())
-      items.push_back({&request, &graph});
+  for (uint32_t i = 0; i < count; ++i)
+    all.emplace_back(requests[i], model.signature(), *context);
+  // From here on each is answered once and given back once.
+  try {
+    std::vector<Batch::Item> items;
+    for (Request &request : all) {
+      request.read(model.reader(), model.isBatched());
+      for (size_t i = 0; i < request.graphs().size(); ++i)
+        items.push_back({&request, &request.graphs()[i], i});
+    }
+    batch.computeStart = now();
+    batch.runAll(std::move(items));
+  } catch (const std::exception &error) {
+    for (Request &request : all)
+      request.fail(error);
   }
-  batch.computeStart = now();
-  batch.runAll(std::move(items));
   batch.computeEnd = now();
+  if (!batch.computeStart)
+    batch.computeStart = batch.computeEnd;
   for (Request &request : all)
     request.respond();
   uint64_t end = now();

@@ -52,6 +52,7 @@ private:
 class Instance {
 public:
   Instance(Model &model, TRITONBACKEND_ModelInstance *instance);
+  /// Answers requests, and gives them back. Throws only before it has taken any: all of them are the server's then.
   void execute(TRITONBACKEND_Request **requests, uint32_t count);
 
 private:

@@ -39,19 +39,35 @@ static TRITONSERVER_DataType typeOf(const std::string &dtype) {
 }
 
 Request::Request(TRITONBACKEND_Request *request, const Signature &signature, const Context &context)
-    : request(request), signature(signature), context(context), wantedOutputs(signature.outputs().size()),
-      outputs(signature.outputs().size()) {
-  if (TRITONSERVER_Error *error = TRITONBACKEND_ResponseNew(&response, request)) {
-    failure = TRITONSERVER_ErrorMessage(error);
-    logFailure(error);
+    : request(request), signature(signature), context(context), wantedOutputs(signature.outputs().size()) {
+  check(TRITONBACKEND_ResponseNew(&response, request));
+}
+
+Request::~Request() {
+  if (response)
+    logFailure(TRITONBACKEND_ResponseDelete(response));
+}
+
+void Request::fail(TRITONSERVER_Error_Code code, const std::string &message) noexcept {
+  if (failed)
+    return;
+  failed = true;
+  failureCode = code;
+  try {
+    failure = message;
+  } catch (const std::bad_alloc &) {
+    failureCode = TRITONSERVER_ERROR_UNAVAILABLE;
   }
 }
 
-void Request::fail(TRITONSERVER_Error_Code code, const std::string &message) {
-  if (!failure.empty())
-    return;
-  failure = message;
-  failureCode = code;
+void Request::fail(const std::exception &error, TRITONSERVER_Error_Code code) noexcept {
+  if (dynamic_cast<const std::bad_alloc *>(&error))
+    return fail(TRITONSERVER_ERROR_UNAVAILABLE, "");
+  try {
+    fail(code, std::string(error.what()));
+  } catch (const std::bad_alloc &) {
+    fail(TRITONSERVER_ERROR_UNAVAILABLE, "");
+  }
 }
 
 Tensor Request::readInput(uint32_t number, std::string &name) {
@@ -65,7 +81,8 @@ Tensor Request::readInput(uint32_t number, std::string &name) {
   check(TRITONBACKEND_InputProperties(input, &called, &type, &shape, &axes, &bytes, &pieces));
   name = called;
   Tensor tensor{dtypeOf(type, name), {shape, shape + axes}, nullptr};
-  uint64_t expected = static_cast<uint64_t>(tensor.numbers()) * TRITONSERVER_DataTypeByteSize(type);
+  // Later products, which are of parts of this shape, are no larger.
+  uint64_t expected = productOf(tensor.shape, TRITONSERVER_DataTypeByteSize(type), "input '" + name + "'");
   if (bytes != expected)
     throw std::runtime_error("input '" + name + "': expected " + std::to_string(expected) +
                              " bytes for its shape, found " + std::to_string(bytes));
@@ -117,12 +134,11 @@ void Request::readInputs() {
 
 void Request::read(const GraphReader &reader, bool isBatched) {
   batched = isBatched;
-  if (hasFailed())
-    return;
   try {
     readInputs();
     if (!batched) {
       parts.push_back(reader.read(tensors));
+      outputs.assign(wantedOutputs.size(), std::vector<Part>(1));
       return;
     }
     int64_t graphs = -1;
@@ -147,67 +163,87 @@ void Request::read(const GraphReader &reader, bool isBatched) {
       }
       parts.push_back(reader.read(slices));
     }
+    outputs.assign(wantedOutputs.size(), std::vector<Part>(parts.size()));
   } catch (const std::exception &error) {
     parts.clear();
-    fail(TRITONSERVER_ERROR_INVALID_ARG, error.what());
+    fail(error, TRITONSERVER_ERROR_INVALID_ARG);
   }
 }
 
-void Request::add(size_t number, int64_t rows, const char *data, size_t bytes) {
-  Output &output = outputs[number];
-  if (output.rows >= 0 && output.rows != rows)
-    fail(TRITONSERVER_ERROR_INVALID_ARG, "output '" + signature.outputs()[number].name + "' has " +
-                                             std::to_string(output.rows) + " rows for one graph of the request and " +
-                                             std::to_string(rows) +
-                                             " for another: send these in requests of their own");
-  output.rows = rows;
-  ++output.graphs;
-  output.data.insert(output.data.end(), data, data + bytes);
+void Request::add(size_t output, size_t graph, int64_t rows, const char *data, size_t bytes) {
+  Part &part = outputs[output][graph];
+  part.data.assign(data, data + bytes);
+  part.rows = rows;
+}
+
+bool Request::fitTogether(size_t number) {
+  const std::vector<Part> &graphs = outputs[number];
+  const std::string &name = signature.outputs()[number].name;
+  for (const Part &part : graphs) {
+    if (part.rows < 0)
+      fail(TRITONSERVER_ERROR_INTERNAL, "output '" + name + "' was not computed for each graph of the request");
+    else if (part.rows != graphs[0].rows)
+      fail(TRITONSERVER_ERROR_INVALID_ARG, "output '" + name + "' has " + std::to_string(graphs[0].rows) +
+                                               " rows for one graph of the request and " + std::to_string(part.rows) +
+                                               " for another: send these in requests of their own");
+  }
+  return !hasFailed();
 }
 
 void Request::writeOutput(size_t number) {
   const Value &value = signature.outputs()[number];
-  const Output &output = outputs[number];
+  const std::vector<Part> &graphs = outputs[number];
   std::vector<int64_t> shape = value.dims;
   if (!value.place.isWhole())
-    shape.insert(shape.begin(), output.rows);
+    shape.insert(shape.begin(), graphs[0].rows);
   if (shape.empty())
     shape.push_back(1);
   if (batched)
-    shape.insert(shape.begin(), static_cast<int64_t>(output.graphs));
+    shape.insert(shape.begin(), static_cast<int64_t>(graphs.size()));
   TRITONBACKEND_Output *made = nullptr;
   check(TRITONBACKEND_ResponseOutput(response, &made, value.name.c_str(), typeOf(value.dtype), shape.data(),
                                      static_cast<uint32_t>(shape.size())));
+  size_t bytes = 0;
+  for (const Part &part : graphs)
+    bytes += part.data.size();
   void *buffer = nullptr;
   TRITONSERVER_MemoryType memory = TRITONSERVER_MEMORY_CPU;
   int64_t device = 0;
-  check(TRITONBACKEND_OutputBuffer(made, &buffer, output.data.size(), &memory, &device));
+  check(TRITONBACKEND_OutputBuffer(made, &buffer, bytes, &memory, &device));
   bool isOnDevice = memory == TRITONSERVER_MEMORY_GPU;
   if (isOnDevice && (!context.isDevice() || context.device() != device))
     throw std::runtime_error("output '" + value.name + "': expected memory of the host" +
                              (context.isDevice() ? " or of GPU " + std::to_string(context.device()) : "") +
                              ", found some of GPU " + std::to_string(device));
-  context.copy(buffer, isOnDevice, output.data.data(), false, output.data.size());
+  char *to = static_cast<char *>(buffer);
+  for (const Part &part : graphs) {
+    context.copy(to, isOnDevice, part.data.data(), false, part.data.size());
+    to += part.data.size();
+  }
 }
 
-void Request::respond() {
-  if (!response)
-    return;
-  if (!hasFailed()) {
-    try {
-      for (size_t i = 0; i < outputs.size(); ++i)
-        if (wantedOutputs[i])
-          writeOutput(i);
+void Request::respond() noexcept {
+  try {
+    bool fits = !hasFailed();
+    for (size_t i = 0; fits && i < outputs.size(); ++i)
+      fits = !wantedOutputs[i] || fitTogether(i);
+    for (size_t i = 0; fits && i < outputs.size(); ++i)
+      if (wantedOutputs[i])
+        writeOutput(i);
+    if (fits)
       context.synchronize();
-    } catch (const std::exception &error) {
-      fail(TRITONSERVER_ERROR_INTERNAL, error.what());
-    }
+  } catch (const std::exception &error) {
+    fail(error);
   }
-  TRITONSERVER_Error *error = hasFailed() ? TRITONSERVER_ErrorNew(failureCode, failure.c_str()) : nullptr;
+  TRITONSERVER_Error *error = nullptr;
+  if (hasFailed())
+    error = TRITONSERVER_ErrorNew(failureCode, failure.empty() ? "out of memory" : failure.c_str());
   logFailure(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, error));
   if (error)
     TRITONSERVER_ErrorDelete(error);
-  response = nullptr;
+  response = nullptr; // The server's, sent or not.
 }
 
-void Request::release() { logFailure(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL)); }
+void Request::release() noexcept {
+  logFailure(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
+}

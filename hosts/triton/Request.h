@@ -12,6 +12,7 @@
 #include "Library.h"
 #include "Server.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,9 @@ namespace gnnc::triton {
 /// A request, the graphs in it, and its response. What is wrong with it is kept until the response is sent.
 class Request {
 public:
+  /// Throws if there is no memory for a response. One that was not sent is deleted at the end.
   Request(TRITONBACKEND_Request *request, const Signature &signature, const Context &context);
+  ~Request();
   Request(const Request &) = delete;
   Request &operator=(const Request &) = delete;
 
@@ -30,24 +33,29 @@ public:
   /// Of each output, whether it is.
   const std::vector<bool> &wanted() const { return wantedOutputs; }
 
-  /// Rows of an output, of the next graph.
-  void add(size_t output, int64_t rows, const char *data, size_t bytes);
-  void fail(TRITONSERVER_Error_Code code, const std::string &message);
-  bool hasFailed() const { return !failure.empty(); }
+  /// Rows of an output, of one graph. Graphs may come in any order; what comes twice replaces what was there.
+  void add(size_t output, size_t graph, int64_t rows, const char *data, size_t bytes);
+  /// The first failure is the one that is reported.
+  void fail(TRITONSERVER_Error_Code code, const std::string &message) noexcept;
+  /// By an exception: one that means no memory has a code of its own.
+  void fail(const std::exception &error, TRITONSERVER_Error_Code code = TRITONSERVER_ERROR_INTERNAL) noexcept;
+  bool hasFailed() const { return failed; }
 
   /// Sends the response; the request is the server's again after `release`.
-  void respond();
-  void release();
+  void respond() noexcept;
+  void release() noexcept;
   TRITONBACKEND_Request *get() const { return request; }
 
 private:
-  struct Output {
-    int64_t rows = -1;
-    size_t graphs = 0;
+  /// What a graph has of an output.
+  struct Part {
+    int64_t rows = -1; ///< -1: nothing yet
     std::vector<char> data;
   };
   void readInputs();
   Tensor readInput(uint32_t number, std::string &name);
+  /// Whether the graphs' rows make one tensor; fails if they do not.
+  bool fitTogether(size_t output);
   void writeOutput(size_t output);
 
   TRITONBACKEND_Request *request;
@@ -59,8 +67,9 @@ private:
   std::vector<std::vector<char>> copies; ///< of tensors that are in pieces or on a device
   std::vector<Graph> parts;
   std::vector<bool> wantedOutputs;
-  std::vector<Output> outputs;
-  std::string failure;
+  std::vector<std::vector<Part>> outputs; ///< of each, its graphs in their order
+  bool failed = false;
+  std::string failure; ///< empty: there was no memory for the message
   TRITONSERVER_Error_Code failureCode = TRITONSERVER_ERROR_INVALID_ARG;
 };
 

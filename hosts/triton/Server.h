@@ -11,6 +11,7 @@
 #include "triton/core/tritonbackend.h"
 #include "triton/core/tritonserver.h"
 
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -45,6 +46,8 @@ template <typename Function> TRITONSERVER_Error *guard(Function function) {
   try {
     function();
     return nullptr;
+  } catch (const std::bad_alloc &) {
+    return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNAVAILABLE, "out of memory");
   } catch (const std::exception &error) {
     return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INVALID_ARG, error.what());
   }

@@ -20,8 +20,9 @@ using Numbers = std::vector<int64_t>;
 using Arguments = const std::vector<const Integers *> &;
 using Binary = int64_t (*)(int64_t, int64_t);
 
-/// No list may be longer.
-constexpr int64_t kMostElements = int64_t(1) << 31;
+/// No list may be longer: a request can ask for any length with a few numbers, and this many take 1 GiB.
+constexpr int64_t kMostListed = int64_t(1) << 27;
+constexpr const char *kMostListedText = "2^27";
 
 int64_t wrapAdd(int64_t a, int64_t b) { return static_cast<int64_t>(uint64_t(a) + uint64_t(b)); }
 int64_t wrapSub(int64_t a, int64_t b) { return static_cast<int64_t>(uint64_t(a) - uint64_t(b)); }
@@ -93,8 +94,9 @@ size_t position(const char *function, int64_t at, size_t size) {
 }
 
 size_t lengthOf(const char *function, int64_t length) {
-  if (length < 0 || length > kMostElements)
-    fail(std::string(function) + ": expected a length of 0 to 2^31, found " + std::to_string(length));
+  if (length < 0 || length > kMostListed)
+    fail(std::string(function) + ": expected a length of 0 to " + kMostListedText + ", found " +
+         std::to_string(length));
   return static_cast<size_t>(length);
 }
 
@@ -102,11 +104,16 @@ Integers arange(Arguments a) {
   int64_t begin = a[0]->numbers[0], end = a[1]->numbers[0], step = a[2]->numbers[0];
   if (step == 0)
     fail("arange: expected a step that is not 0");
-  int64_t length = step > 0 ? (end > begin ? (end - begin + step - 1) / step : 0)
-                            : (begin > end ? (begin - end - step - 1) / -step : 0);
-  Numbers result(lengthOf("arange", length));
+  // The distance of two numbers of 64 bits, and the size of a step, may have more than 63.
+  bool isUp = step > 0;
+  uint64_t distance = isUp ? uint64_t(end) - uint64_t(begin) : uint64_t(begin) - uint64_t(end);
+  uint64_t size = isUp ? uint64_t(step) : 0 - uint64_t(step);
+  uint64_t length = (isUp ? end > begin : begin > end) ? (distance - 1) / size + 1 : 0;
+  if (length > uint64_t(kMostListed))
+    fail(std::string("arange: expected a length of 0 to ") + kMostListedText + ", found " + std::to_string(length));
+  Numbers result(static_cast<size_t>(length));
   for (size_t i = 0; i < result.size(); ++i)
-    result[i] = begin + static_cast<int64_t>(i) * step;
+    result[i] = wrapAdd(begin, wrapMul(static_cast<int64_t>(i), step));
   return listOf(std::move(result));
 }
 
@@ -162,8 +169,9 @@ Integers interleave(Arguments a) {
   Numbers result;
   for (size_t i = 0; i < a[0]->numbers.size(); ++i) {
     int64_t count = a[1]->numbers[i];
-    if (count < 0 || count > kMostElements - static_cast<int64_t>(result.size()))
-      fail("interleave: expected counts of 0 or more that sum up to at most 2^31, found " + std::to_string(count));
+    if (count < 0 || count > kMostListed - static_cast<int64_t>(result.size()))
+      fail(std::string("interleave: expected counts of 0 or more that sum up to at most ") + kMostListedText +
+           ", found " + std::to_string(count) + " at " + std::to_string(i));
     result.insert(result.end(), static_cast<size_t>(count), a[0]->numbers[i]);
   }
   return listOf(std::move(result));
@@ -267,6 +275,10 @@ Integers gnnc::triton::callFunction(const std::string &name, Arguments arguments
   }
   if (name == "cat") {
     Numbers result;
+    int64_t length = 0;
+    for (const Integers *part : arguments)
+      length += static_cast<int64_t>(part->numbers.size());
+    result.reserve(lengthOf("cat", length));
     for (const Integers *part : arguments)
       result.insert(result.end(), part->numbers.begin(), part->numbers.end());
     return listOf(std::move(result));

@@ -9,12 +9,17 @@
 // nodes, that an element's own number is used, that random numbers are drawn, or that a space is derived from maps to
 // static spaces alone. All of these differ between a graph and the same graph behind others.
 //
+// Functions that end in a constant, such as relu and clamp, hide such a difference where they saturate, and so does
+// NaN. Hence numbers of both signs in one trial, and no joining if an output had one and the same value all the time:
+// that may be all that the model computes, but nothing has been seen then.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Trial.h"
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <stdexcept>
 
@@ -23,10 +28,12 @@ using namespace gnnc::triton;
 namespace {
 
 constexpr int kTrials = 3, kGraphs = 3;
+constexpr unsigned kTrialOfBothSigns = 1; // The others' numbers are positive.
 
 class Maker {
 public:
-  Maker(const Signature &signature, unsigned seed) : signature(signature), numbers(seed), shared(seed) {}
+  Maker(const Signature &signature, unsigned seed)
+      : signature(signature), bothSigns(seed == kTrialOfBothSigns), numbers(seed), shared(seed) {}
 
   Graph make() {
     Graph graph;
@@ -57,8 +64,8 @@ public:
 private:
   static int64_t upTo(std::mt19937 &from, int64_t bound) { return static_cast<int64_t>(from() % uint64_t(bound)); }
 
-  /// From 1/2 to 1; 0 or 1 where they are made of integers.
-  static void fill(std::vector<char> &to, const Value &input, std::mt19937 &from) {
+  /// From 1/2 to 1, or those and -1/2 to -1; 0 or 1 where they are made of integers.
+  void fill(std::vector<char> &to, const Value &input, std::mt19937 &from) const {
     auto put = [&](auto draw) {
       for (size_t at = 0; at < to.size(); at += sizeof(draw())) {
         auto number = draw();
@@ -66,18 +73,27 @@ private:
       }
     };
     bool isChoice = !input.source.empty();
-    auto number = [&] { return isChoice ? double(from() % 2) : 0.5 + 0.5 * double(from() % 4096) / 4096; };
+    auto isNegative = [&] { return bothSigns && from() % 2 == 1; };
+    auto number = [&] {
+      double size = isChoice ? double(from() % 2) : 0.5 + 0.5 * double(from() % 4096) / 4096;
+      return !isChoice && isNegative() ? -size : size;
+    };
+    auto half = [&](unsigned exponent, unsigned mask) {
+      unsigned size = exponent | (from() & mask);
+      return static_cast<uint16_t>(isNegative() ? size | 0x8000 : size);
+    };
     if (input.dtype == "f64")
       put([&] { return number(); });
     else if (input.dtype == "f32")
       put([&] { return static_cast<float>(number()); });
     else if (input.dtype == "bf16")
-      put([&] { return static_cast<uint16_t>(0x3f00 | (from() & 0x7f)); });
+      put([&] { return half(0x3f00, 0x7f); });
     else
-      put([&] { return static_cast<uint16_t>(0x3800 | (from() & 0x3ff)); });
+      put([&] { return half(0x3800, 0x3ff); });
   }
 
   const Signature &signature;
+  const bool bothSigns;
   std::mt19937 numbers, shared;
 };
 
@@ -107,8 +123,25 @@ double numberAt(const char *data, const std::string &dtype, size_t i) {
   return bits & 0x8000 ? -size : size;
 }
 
+size_t widthOf(const std::string &dtype) { return dtype == "f64" ? 8 : dtype == "f32" ? 4 : 2; }
+
+/// Whether an output has two different numbers in one trial, not counting NaN.
+bool varies(const std::vector<std::vector<std::vector<char>>> &graphs, size_t output, const std::string &dtype) {
+  std::optional<double> first;
+  for (const auto &outputs : graphs)
+    for (size_t i = 0; i < outputs[output].size() / widthOf(dtype); ++i) {
+      double number = numberAt(outputs[output].data(), dtype, i);
+      if (std::isnan(number))
+        continue;
+      if (first && *first != number)
+        return true;
+      first = number;
+    }
+  return false;
+}
+
 bool areClose(const char *a, const char *b, size_t bytes, const std::string &dtype) {
-  size_t width = dtype == "f64" ? 8 : dtype == "f32" ? 4 : 2;
+  size_t width = widthOf(dtype);
   double tolerance = dtype == "f64" ? 1e-9 : dtype == "f32" ? 1e-4 : 3e-2;
   for (size_t i = 0; i < bytes / width; ++i) {
     double left = numberAt(a, dtype, i), right = numberAt(b, dtype, i);
@@ -122,7 +155,7 @@ bool areClose(const char *a, const char *b, size_t bytes, const std::string &dty
 } // namespace
 
 std::string gnnc::triton::tryJoining(const Signature &signature, Runner &runner) {
-  std::vector<bool> wanted(signature.outputs().size(), true);
+  std::vector<bool> wanted(signature.outputs().size(), true), hasVaried(wanted.size(), false);
   for (unsigned trial = 0; trial < kTrials; ++trial) {
     Maker maker(signature, trial);
     std::vector<Graph> graphs;
@@ -141,6 +174,7 @@ std::string gnnc::triton::tryJoining(const Signature &signature, Runner &runner)
       const std::vector<Runner::Result> &joined = runner.run(join(signature, all), wanted);
       for (size_t i = 0; i < joined.size(); ++i) {
         const Value &output = signature.outputs()[i];
+        hasVaried[i] = hasVaried[i] || varies(alone, i, output.dtype);
         size_t at = 0;
         for (const auto &results : alone) {
           const std::vector<char> &part = results[i];
@@ -154,5 +188,9 @@ std::string gnnc::triton::tryJoining(const Signature &signature, Runner &runner)
       return std::string("random graphs cannot be tried: ") + error.what();
     }
   }
+  for (size_t i = 0; i < hasVaried.size(); ++i)
+    if (!hasVaried[i])
+      return "output '" + signature.outputs()[i].name +
+             "' has one value, or NaN, on all random graphs, which does not " + "show what it depends on";
   return "";
 }

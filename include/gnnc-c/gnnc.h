@@ -5,8 +5,10 @@
 |*
 |*===----------------------------------------------------------------------===*|
 |*
-|* A model compiled by gnnc is one shared object that needs libc and libm only. It exports one function, `gnnc_model`,
-|* which returns a versioned table of functions. No call prints, exits or throws; each one returns a status code and, if
+|* A model compiled by gnnc is one shared object that needs glibc 2.17 or later, and nothing else. It exports one
+function,
+|* `gnnc_model`, which returns a versioned table of functions. No call prints, exits or throws; each one returns a
+status code and, if
 |* an error record was passed, fills it with one line saying what was expected and what was found.
 |*
 |* Order of use: open -> prepare (once for each graph) -> workspace_size -> run (as often as wanted) -> free_graph ->
@@ -30,7 +32,8 @@
 |* same as two floating-point numbers, number / 2^20 and what remains (of a static space: of 0, 1, 2, ...).
 |*
 |* `open` takes the best code for CPUs that the model has and the processor runs. The environment variable
-|* GNNC_CPU_LEVEL (0: baseline, 3: x86-64-v3, 4: x86-64-v4) says that nothing above that level is taken, to test or
+|* GNNC_CPU_LEVEL (0: baseline, 3: x86-64-v3, 4: x86-64-v4, 256: SVE) says that nothing above that level is taken, to
+test or
 |* compare the others.
 |*
 |* Whoever changes this header changes GNNC_ABI_VERSION, lib/Runtime and lib/Target/Package together.

@@ -73,8 +73,8 @@ static bool listFromJSON(const Value &value, llvm::StringRef key, std::vector<T>
 static bool fromJSON(const Value &value, GraphInfo &result, Path path) {
   ObjectMapper map(value, path);
   return map && map.map("digest", result.digest) && map.map("device", result.device) &&
-         map.mapOptional("code", result.code) && map.mapOptional("architecture", result.architecture) && map.mapOptional("processors", result.processors) &&
-         listFromJSON(value, "extents", result.extents, path) &&
+         map.mapOptional("code", result.code) && map.mapOptional("architecture", result.architecture) &&
+         map.mapOptional("processors", result.processors) && listFromJSON(value, "extents", result.extents, path) &&
          listFromJSON(value, "functions", result.functions, path) &&
          listFromJSON(value, "shared_indices", result.sharedIndices, path) &&
          listFromJSON(value, "worklists", result.worklists, path) && listFromJSON(value, "sweeps", result.sweeps, path);

@@ -135,7 +135,9 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path, bool mayBeForeig
       return llvm::createStringError("'" + path + "' is for " + machine + ", and this machine is " + hostMachine());
     llvm::StringRef text = readConstant(file, "gnnc_model_json").rtrim('\0');
     if (text.empty())
-      return llvm::createStringError("'" + path + "' is for " + machine + ", and no compiled model: it has no description");
+      return llvm::createStringError("'" + path + "' is for " + machine +
+                                     ", and no description can be read: it is no compiled model, or its symbols were "
+                                     "stripped");
     model.architectureName = machine;
     model.descriptionText = text;
     model.foreign = std::move(*bytes);

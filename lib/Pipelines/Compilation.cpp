@@ -384,11 +384,12 @@ llvm::Expected<std::string> Compilation::package() {
   for (cpu::CPUCode &variant : code)
     llvm::append_range(objects, std::move(variant.objects));
   llvm::Expected<std::string> data = timed(timings, "tables", [&] {
-    return buildDataObject(module, kernels, options.architecture, forCPU ? llvm::ArrayRef(levels) : llvm::ArrayRef<int>(),
-                           device, embedded);
+    return buildDataObject(module, kernels, options.architecture,
+                           forCPU ? llvm::ArrayRef(levels) : llvm::ArrayRef<int>(), device, embedded);
   });
   if (!data)
     return data.takeError();
   objects.push_back(std::move(*data));
-  return timed(timings, "link", [&] { return linkObjects(objects, options.emit == EmitKind::SharedObject, options.architecture); });
+  return timed(timings, "link",
+               [&] { return linkObjects(objects, options.emit == EmitKind::SharedObject, options.architecture); });
 }

@@ -179,8 +179,8 @@ size_t Description::write() {
     if (!device.isPlanned())
       add(device.loadedCode() ? ", \"code\": \"sm_%lld\"" : ", \"code\": \"PTX\"",
           static_cast<long long>(device.loadedCode()));
-  } else if (const table::Variant *variant; !chooseVariant(graph.model, variant, nullptr)) {
-    add(", \"code\": \"%s\"", nameOfLevel(variant->level));
+  } else if (graph.variant) {
+    add(", \"code\": \"%s\"", nameOfLevel(graph.variant->level));
   }
   list("extents", header.numSpaces, [&](int64_t i, bool writes) {
     if (!writes)

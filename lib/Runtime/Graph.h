@@ -61,6 +61,7 @@ struct gnnc_graph {
 
   gnnc::runtime::Model model;
   gnnc::runtime::Memory memory;
+  const gnnc::table::Variant *variant = nullptr; ///< the context's code for CPUs; null: a device's, or none
   int64_t *extents = nullptr;
   const int64_t *capacities = nullptr; ///< for each space; null: it never changes
   int64_t version = 0;                 ///< counts updates

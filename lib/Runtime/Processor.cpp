@@ -87,7 +87,7 @@ DefaultFloatMode::~DefaultFloatMode() { _mm_setcsr(static_cast<unsigned>(saved))
 
 /// The bits of a vector register of SVE, which the system may have set to fewer than there are; 0 without SVE.
 int64_t processorLevel(Text &missing) {
-  constexpr unsigned long hasSVE = 1ul << 22;         // HWCAP_SVE, which older headers do not have
+  constexpr unsigned long hasSVE = 1ul << 22;          // HWCAP_SVE, which older headers do not have
   constexpr long getVectorLength = 51, bytes = 0xffff; // PR_SVE_GET_VL, PR_SVE_VL_LEN_MASK
   if (!(getauxval(AT_HWCAP) & hasSVE)) {
     missing.add("sve");

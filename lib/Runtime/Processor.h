@@ -13,8 +13,8 @@
 
 namespace gnnc::runtime {
 
-/// The highest level of ModelTable.h's `Variant` that this processor and its operating system run: 4, 3 or 0. Adds to
-/// `missing` the features that the next higher levels would need.
+/// The highest level of ModelTable.h's `Variant` that this processor and its operating system run: 4, 3 or 0 on x86-64,
+/// the bits of a vector of SVE on aarch64. Adds to `missing` the features that the next higher levels would need.
 int64_t processorLevel(Text &missing);
 
 /// Clang's name for a level.

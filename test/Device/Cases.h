@@ -104,7 +104,8 @@ struct Error {
 };
 
 /// The largest difference of a tensor's numbers from what is expected, beside their largest.
-inline Error errorOf(const Numbers &model, const Entry &entry, const std::string &bytes, double largest, bool isRounded) {
+inline Error errorOf(const Numbers &model, const Entry &entry, const std::string &bytes, double largest,
+                     bool isRounded) {
   double difference = 0, magnitude = 0;
   for (int64_t k = 0; k < entry.elements(); ++k) {
     double expected = reinterpret_cast<const double *>(entry.data.data())[k];

@@ -10,8 +10,8 @@
 //   qemu-aarch64 -L /usr/aarch64-linux-gnu replay cases/*.case     # or on the machine itself
 //
 // Each case (Cases.h) runs with one thread and with three, and a gradient once more as its two halves, on fresh memory
-// that holds NaN: all must give the same bits, as near to the interpreter's as Replay.cpp asks. Exits with 0 if all
-// agree.
+// that holds NaN: all must give the same bits, as near to the interpreter's as Replay.cpp asks. GNNC_EXPECTED_CODE,
+// such as armv8-a+sve, says which of an object's code has to be the one that runs. Exits with 0 if all agree.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,6 +55,11 @@ Model &open(const std::string &path) {
     return model;
   }
   model.api = function();
+  if (model.api->abi_version != GNNC_ABI_VERSION) {
+    std::snprintf(model.error.message, sizeof model.error.message, "expected ABI version %d, found %u",
+                  GNNC_ABI_VERSION, model.api->abi_version);
+    return model;
+  }
   model.doublePrecision = std::strstr(model.api->describe(nullptr), "\"dtype\":\"f64\"") != nullptr;
   for (int i = 0; i < 2; ++i) {
     gnnc_options options = {sizeof options, 1 + 2 * i, nullptr, 1, 0, 0, 0, nullptr, nullptr};
@@ -105,7 +110,22 @@ struct Run {
                                    nullptr,
                                    nullptr,
                                    nullptr};
-    return model.api->prepare(context, &description, &graph, &error) == GNNC_OK;
+    return model.api->prepare(context, &description, &graph, &error) == GNNC_OK && hasExpectedCode();
+  }
+
+  /// Whether the code that runs is what GNNC_EXPECTED_CODE names.
+  bool hasExpectedCode() {
+    const char *expected = std::getenv("GNNC_EXPECTED_CODE");
+    if (!expected)
+      return true;
+    size_t length = 0;
+    model.api->describe_graph(graph, nullptr, 0, &length, &error);
+    std::string text(length + 1, '\0');
+    model.api->describe_graph(graph, text.data(), text.size(), &length, &error);
+    if (text.find("\"code\": \"" + std::string(expected) + "\"") != std::string::npos)
+      return true;
+    std::snprintf(error.message, sizeof error.message, "expected code for %s, found %.150s", expected, text.c_str());
+    return false;
   }
 
   /// Runs once; `outputs` get the bytes of each expected tensor. `halves`: a gradient as forward and backward.

@@ -117,7 +117,8 @@ static void printText(const BenchArguments &arguments, const ModelOnGraph &onGra
   out << "model " << onGraph.model().info().name << " on " << arguments.graph << ", ";
   if (runRanks())
     out << runRanks()->size() << " ranks, times of the first, ";
-  out << "code for " << codeOf(onGraph) << ", ";
+  if (std::string code = codeOf(onGraph); !code.empty())
+    out << "code for " << code << ", ";
   if (arguments.device != "cpu")
     out << arguments.device << "\n";
   else if (arguments.threads == 0)

@@ -198,8 +198,9 @@ void Inspector::printTriedPlans() {
 void Inspector::printText() {
   const ModelInfo &info = model.info();
   out << "model " << info.name << ", " << (info.type == ElementType::F64 ? "f64" : "f32")
-      << (info.storage.empty() ? "" : ", rows stored as " + info.storage) << (model.isLoaded() ? ", ABI version " + std::to_string(model.api().abi_version)
-                            : ", for " + model.architecture().str())
+      << (info.storage.empty() ? "" : ", rows stored as " + info.storage)
+      << (model.isLoaded() ? ", ABI version " + std::to_string(model.api().abi_version)
+                           : ", for " + model.architecture().str())
       << "\n";
   printTensors("inputs", info.inputs);
   printTensors("parameters", info.params);

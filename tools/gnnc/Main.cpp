@@ -263,7 +263,8 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
           "--cpu", arguments.cpu,
           "Processors to generate code for, by clang's names, all of one architecture, whichever this machine has; the "
           "best one that the processor supports is chosen at run time. armv8-a+sve needs vectors of at least 256 bits. "
-          "v4 and v3 stand for x86-64-v4 and x86-64-v3, baseline for any processor like this machine's. The environment "
+          "v4 and v3 stand for x86-64-v4 and x86-64-v3, baseline for any processor like this machine's. The "
+          "environment "
           "variable GNNC_CPU_LEVEL (0: baseline; x86-64: 3 or 4; aarch64: 256) sets an upper limit")
       ->delimiter(',')
       ->allow_extra_args(false)

@@ -64,7 +64,7 @@ struct SweepChoice {
 struct GraphInfo {
   std::string digest; ///< of the compilation
   std::string device; ///< "cpu" or "cuda"
-  std::string code; ///< which of the object's code runs: "x86-64-v4", "sm_90", "PTX"; empty: none does here
+  std::string code;   ///< which of the object's code runs: "x86-64-v4", "sm_90", "PTX"; empty: none does here
   int64_t architecture = 0, processors = 0;
   std::vector<std::pair<std::string, int64_t>> extents;
   std::vector<FunctionChoice> functions;

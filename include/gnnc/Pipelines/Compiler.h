@@ -75,7 +75,7 @@ struct CompileOptions {
   Storage storage = Storage::AsComputed;
   /// Inputs and outputs are stored as they are computed, whatever `storage` says.
   bool wholeInterface = false;
-  std::vector<std::string> targets = {"cpu"}; ///< "cpu", "cuda" or both: what the object holds code for
+  std::vector<std::string> targets = {"cpu"};               ///< "cpu", "cuda" or both: what the object holds code for
   cpu::Architecture architecture = cpu::hostArchitecture(); ///< of the processors that the object is for
   /// Levels of the architecture to hold code for (Processor.h).
   std::vector<int> cpuLevels = cpu::defaultLevels(cpu::hostArchitecture());

@@ -11,6 +11,13 @@
 
 namespace gnnc::runtime::api {
 
+/// For descriptions of the graph, if there is one.
+static gnnc_status noteCode(const gnnc_context &context, gnnc_graph *graph, gnnc_status status) {
+  if (graph)
+    graph->variant = context.variant;
+  return status;
+}
+
 gnnc_status prepare(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_graph **graph, gnnc_error *error) {
   if (graph)
     *graph = nullptr;
@@ -19,7 +26,8 @@ gnnc_status prepare(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_gra
                 !context ? "context"
                 : !desc  ? "the graph description"
                          : "graph");
-  return prepareGraph(context->model, context->allocator, *desc, *graph, error, {context->device});
+  return noteCode(*context, *graph,
+                  prepareGraph(context->model, context->allocator, *desc, *graph, error, {context->device}));
 }
 
 gnnc_status preparePart(gnnc_context *context, const gnnc_graph_desc *desc, const gnnc_part_desc *part,
@@ -32,8 +40,9 @@ gnnc_status preparePart(gnnc_context *context, const gnnc_graph_desc *desc, cons
                 : !desc  ? "the graph description"
                 : !part  ? "the part description"
                          : "graph");
-  return prepareGraph(context->model, context->allocator, *desc, *graph, error,
-                      {context->device, part, context->planOnly});
+  return noteCode(*context, *graph,
+                  prepareGraph(context->model, context->allocator, *desc, *graph, error,
+                               {context->device, part, context->planOnly}));
 }
 
 gnnc_status update(gnnc_context *context, gnnc_graph *graph, const gnnc_graph_desc *desc, gnnc_error *error) {
@@ -44,7 +53,7 @@ gnnc_status update(gnnc_context *context, gnnc_graph *graph, const gnnc_graph_de
                          : "graph");
   if (gnnc_status status = checkOwner(context, graph, "update", error))
     return status;
-  return updateGraph(*graph, *desc, error, context->device);
+  return noteCode(*context, graph, updateGraph(*graph, *desc, error, context->device));
 }
 
 gnnc_status describeGraph(const gnnc_graph *graph, char *text, size_t capacity, size_t *length, gnnc_error *error) {

@@ -307,7 +307,8 @@ llvm::Expected<std::vector<CPUCode>> cpu::generateCode(ModuleOp module, Architec
     pool.async([&, i] {
       runOnDeepStack([&] {
         // Without optimisations a short unit takes less time than making LLVM ready for it.
-        emitted[i] = emitKernels(module, Processor{architecture, levels[i]}, /*together=*/options.wantText || !options.optimise);
+        emitted[i] =
+            emitKernels(module, Processor{architecture, levels[i]}, /*together=*/options.wantText || !options.optimise);
       });
     });
   pool.wait();

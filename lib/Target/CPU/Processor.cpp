@@ -111,7 +111,8 @@ std::string cpu::nameOf(const Processor &processor) { return rowOf(processor).na
 std::vector<std::string> cpu::processorNames() {
   std::vector<std::string> names;
   for (const Row &row : rows)
-    names.push_back(row.name);
+    if (row.level != 2)
+      names.push_back(row.name);
   llvm::append_values(names, "v4", "v3", "baseline");
   return names;
 }

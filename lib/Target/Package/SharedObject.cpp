@@ -29,7 +29,6 @@
 
 LLD_HAS_DRIVER(elf)
 
-
 using namespace gnnc;
 
 /// What the compiler carries for one architecture; empty files where it was built without.

@@ -49,7 +49,7 @@ struct Processor {
   bool hasMaskedStores() const;
 };
 
-/// Of the machine that this process runs on. An architecture that no code is generated for counts as x86-64.
+/// Of the machine that this process runs on; the compiler is built for these alone.
 Architecture hostArchitecture();
 
 /// "x86-64", "aarch64".
@@ -64,8 +64,8 @@ llvm::Error checkLevel(Architecture architecture, int level);
 /// Clang's name for it: "x86-64-v3", "armv8-a+sve".
 std::string nameOf(const Processor &processor);
 
-/// Names that users may write, the ones that `nameOf` gives first; "v4" and "v3" stand for x86-64-v4 and -v3, and
-/// "baseline" for the host's.
+/// Names that users may write: those that `nameOf` gives, but for the level that the runtime does not ask for; "v4" and
+/// "v3" stand for x86-64-v4 and -v3, and "baseline" for the host's.
 std::vector<std::string> processorNames();
 
 /// The processor of that name; processorNames() has it.

@@ -59,12 +59,11 @@ std::string describeModel(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> k
 /// An object with the table, the description, embedded values, and pointers to the kernels of each level.
 llvm::Expected<std::string> buildDataObject(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels,
                                             cpu::Architecture architecture, llvm::ArrayRef<int> levels,
-                                            const DeviceCode &device,
-                                            llvm::ArrayRef<EmbeddedTensor> embedded = {});
+                                            const DeviceCode &device, llvm::ArrayRef<EmbeddedTensor> embedded = {});
 
 /// Links objects, in process: with `shared` and the runtime into a shared object that exports gnnc_model alone, else
-/// into one relocatable object. The shared object needs glibc 2.17 or later, and nothing else. An error if this compiler
-/// was built without the runtime of another architecture than its own.
+/// into one relocatable object. The shared object needs glibc 2.17 or later, and nothing else. An error if this
+/// compiler was built without the runtime of another architecture than its own.
 llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects, bool shared,
                                         cpu::Architecture architecture = cpu::hostArchitecture());
 
