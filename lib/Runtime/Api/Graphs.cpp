@@ -11,8 +11,8 @@
 
 namespace gnnc::runtime::api {
 
-/// For descriptions of the graph, if there is one.
-static gnnc_status noteCode(const gnnc_context &context, gnnc_graph *graph, gnnc_status status) {
+/// For descriptions of the graph, if there is one; by reference, because `status` is what makes it.
+static gnnc_status noteCode(const gnnc_context &context, gnnc_graph *&graph, gnnc_status status) {
   if (graph)
     graph->variant = context.variant;
   return status;
