@@ -150,7 +150,7 @@ Value FlatOps::round(Value x) {
   Value magnitude = math::AbsFOp::create(b, loc, x);
   Value rounded = arith::SubFOp::create(b, loc, arith::AddFOp::create(b, loc, magnitude, whole), whole);
   Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, magnitude, whole);
-  return select(isSmall, math::CopySignOp::create(b, loc, rounded, x), x);
+  return arith::SelectOp::create(b, loc, isSmall, math::CopySignOp::create(b, loc, rounded, x), x);
 }
 
 Value FlatOps::log(Value x) { return math::LogOp::create(b, loc, x); }
