@@ -73,6 +73,16 @@ model Kinds(node_type: int = 2) {
   output y = x - mean(x, along: kind).of_kind
 }
 """
+# What shows that graphs see each other is hidden: for positive numbers, or for all that are small.
+HIDDEN = """
+model Hidden(node_type: int = 2) {
+  input x: node[in = 4]
+  space kind = distinct(ntype)
+  map of_kind: node -> kind = kind
+  let m = mean(x, along: kind).of_kind
+  output y = EXPRESSION
+}
+"""
 TOTAL = """
 model Total {
   input x: node[in = 4]
@@ -127,9 +137,26 @@ model Sources exported {
   output y = sum(x.src) + (a + 2 * b + 3 * c + 5 * d + 7 * e + 11 * f + 13 * g + 17 * h)
 }
 """
+# Lists whose lengths are numbers of the request.
+LISTS = """
+space node from size(x, 0)
+space edge from length(edge_index[0])
+map src: edge -> node from edge_index[0]
+map dst: edge -> node from edge_index[1]
+model Lists exported {
+  input x: node[in = 4]
+  input a: node[] from slice(arange(take(bounds, 0), take(bounds, 1), take(bounds, 2)), 0, size(x, 0), 1)
+  input b: node[] from slice(full(take(bounds, 3), 1), 0, size(x, 0), 1)
+  input c: node[] from slice(interleave([1], cat(take(bounds, 4))), 0, size(x, 0), 1)
+  input d: node[] from slice(scatter_sum([0], 1, take(bounds, 5)), 0, size(x, 0), 1)
+  output y = sum(x.src) + (a + 2 * b + 3 * c + 5 * d)
+}
+"""
 TEXTS = {
     "track": TRACK, "pooled": POOLED, "degrees": DEGREES, "whole": WHOLE, "kinds": KINDS, "total": TOTAL, "shared": SHARED,
     "readout": READOUT, "parts": PARTS, "sources": SOURCES, "sparse": SPARSE, "halves": PARTS, "doubles": TRACK,
+    "lists": LISTS, "dead": HIDDEN.replace("EXPRESSION", "relu(-m)"),
+    "saturated": HIDDEN.replace("EXPRESSION", "relu(m - 3)"), "undefined": HIDDEN.replace("EXPRESSION", "sqrt(m - 3)"),
 }  # fmt: skip
 TYPES = {"halves": ("f16", np.float16), "doubles": ("f64", np.float64)}
 
@@ -195,7 +222,11 @@ def graph(name: str, seed: int) -> dict[str, np.ndarray]:
         "kinds": {"x": floats(nodes, 4), "node_type": rng.integers(0, 2, nodes)},
         "total": {"x": floats(nodes, 4), "edge_index": edge_index},
         "shared": {"x": floats(nodes, 4), "scale": np.full(4, seed % 2, np.float32), "edge_index": edge_index},
+        "lists": {"x": floats(nodes, 4), "edge_index": edge_index,
+                  "bounds": np.array([0, nodes, 1, nodes, nodes, nodes])},
     }  # fmt: skip
+    everything["dead"] = everything["kinds"]
+    everything["saturated"] = everything["undefined"] = {**everything["kinds"], "x": everything["kinds"]["x"] + 8}
     everything["halves"], everything["doubles"] = everything["parts"], everything["track"]
     kind = TYPES.get(name, ("f32", np.float32))[1]
     return {key: array.astype(kind) if array.dtype == np.float32 else array for key, array in everything[name].items()}

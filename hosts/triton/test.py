@@ -123,7 +123,11 @@ CALLS = {
     "halves": 1,
     "doubles": 1,
     "shared": 2,
+    "lists": 1,
     "kinds": 24,
+    "dead": 24,
+    "saturated": 24,
+    "undefined": 24,
 }
 
 
@@ -140,8 +144,7 @@ class TritonTest(unittest.TestCase):
         backends.mkdir(parents=True)
         built = OPTIONS.backend
         if not built:
-            where = [f"-DTRITON_CORE={OPTIONS.core}"] if OPTIONS.core else []
-            run("cmake", "-S", ROOT / "hosts" / "triton", "-B", FOLDER / "build", *where)
+            cls.configure()
             run("cmake", "--build", FOLDER / "build", "-j2")
             built = FOLDER / "build" / "libtriton_gnnc.so"
         shutil.copy(built, backends)
@@ -153,6 +156,11 @@ class TritonTest(unittest.TestCase):
         cls.cases = {name: cls.place(name) for name in [*TEXTS, "molecule"]}
         cls.server = Server(OPTIONS.triton, FOLDER / "backends", cls.repository)
         cls.addClassCleanup(cls.server.stop)
+
+    @classmethod
+    def configure(cls) -> None:
+        where = [f"-DTRITON_CORE={OPTIONS.core}"] if OPTIONS.core else []
+        run("cmake", "-S", ROOT / "hosts" / "triton", "-B", FOLDER / "build", *where)
 
     @classmethod
     def place(cls, name: str, config: str = "", model: Path | None = None, called: str = "", version: int = 1) -> Case:
@@ -234,9 +242,13 @@ class TritonTest(unittest.TestCase):
                         break
                 self.assertEqual(executions, calls)
         log = self.server.log.read_text()
-        self.assertIn(
-            "'kinds_joined': each graph is a call of its own: output 'y' of a graph depends on the graphs", log
-        )
+        for name, why in (
+            ("kinds", "of a graph depends on the graphs"),
+            ("dead", "of a graph depends on the graphs"),
+            ("saturated", "has one value, or NaN, on all random graphs"),
+            ("undefined", "has one value, or NaN, on all random graphs"),
+        ):
+            self.assertIn(f"'{name}_joined': each graph is a call of its own: output 'y' {why}", log)
         self.assertNotIn("random graphs cannot be tried", log)
 
     def test_joining_turned_off(self) -> None:
@@ -339,6 +351,56 @@ class TritonTest(unittest.TestCase):
         for row, part in zip(found, parts):
             self.check({"score": row}, case.expected(part))
         self.assertEqual(self.count("track")[1], 1)
+
+    def test_order_of_graphs_in_a_request(self) -> None:
+        """Graphs that do not agree are calls of their own, in another order than in the request."""
+        connection, case = self.load("shared"), self.cases["shared"]
+        given = graph("shared", 7)
+        parts = [
+            {**given, "x": given["x"] * factor, "scale": np.full(4, scale, np.float32)}
+            for factor, scale in ((1, 0), (2, 1), (3, 0), (4, 2), (5, 1))
+        ]
+        stacked = {name: np.stack([part[name] for part in parts]) for name in given}
+        found = infer(connection, "shared", stacked, batched=False)["y"]
+        for row, part in zip(found, parts):
+            self.check({"y": row}, case.expected(part))
+        self.assertEqual(self.count("shared")[1], 3)
+
+    def test_long_lists(self) -> None:
+        """What a request can make a list of is bounded, and lengths are right for any integers of 64 bits."""
+        connection = self.load("lists")
+        given = graph("lists", 1)
+        many, least, most = 1 << 28, -(1 << 63), (1 << 63) - 1
+        for at, number, text in (
+            (1, many, f"arange: expected a length of 0 to 2^27, found {many}"),
+            (1, most, f"arange: expected a length of 0 to 2^27, found {most}"),
+            (3, many, f"full: expected a length of 0 to 2^27, found {many}"),
+            (3, -1, "full: expected a length of 0 to 2^27, found -1"),
+            (4, many, f"interleave: expected counts of 0 or more that sum up to at most 2^27, found {many} at 0"),
+            (5, many, f"scatter_sum: expected a length of 0 to 2^27, found {many}"),
+        ):
+            bounds = given["bounds"].copy()
+            bounds[at] = number
+            with self.assertRaises(client_error()) as caught:
+                infer(connection, "lists", {**given, "bounds": bounds})
+            self.assertIn(text, str(caught.exception))
+        x, none = np.zeros((4, 4), np.float32), np.zeros((2, 0), np.int64)
+        for begin, end, step in ((least, most, 1 << 62), (most, least, -(1 << 62)), (0, least, -(1 << 61))):
+            bounds = np.array([begin, end, step, 4, 4, 4])
+            found = infer(connection, "lists", {"x": x, "edge_index": none, "bounds": bounds})["y"]
+            expected = np.array([begin + i * step for i in range(4)], np.float32)
+            np.testing.assert_allclose(found, np.repeat(expected[:, None], 4, 1) + 0, rtol=1e-6, atol=20)
+
+    def test_no_memory_and_large_shapes(self) -> None:
+        """Every allocation of a call fails once; shapes that overflow. Beside a server of the test's own."""
+        if OPTIONS.backend:
+            self.configure()
+        run("cmake", "--build", FOLDER / "build", "--target", "FaultTest")
+        folder = FOLDER / "faults"
+        (folder / "1").mkdir(parents=True)
+        shutil.copy(self.models / "track.so", folder / "1" / "model.so")
+        backend = FOLDER / "backends" / "gnnc" / "libtriton_gnnc.so"
+        self.assertRegex(run(FOLDER / "build" / "FaultTest", backend, folder), r"\d\d allocations failed, 0 failures")
 
     def test_one_tensor_a_map(self) -> None:
         """A configuration may name maps instead of pairs, with int32, and no batching."""
