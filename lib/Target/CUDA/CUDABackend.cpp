@@ -113,7 +113,7 @@ static FailureOr<DeviceStep> printKernel(Operation *op, const PrintOptions &opti
 struct SplitText {
   std::string shape, any, warpgroups;
   explicit SplitText(StringRef text) {
-    constexpr StringLiteral begin = "#ifdef __CUDA_ARCH_FEAT_SM90_ALL\n", end = "#endif\n";
+    constexpr StringLiteral begin = "#ifdef GNNC_HAS_WARPGROUPS\n", end = "#endif\n";
     auto [before, rest] = text.split(begin);
     if (rest.empty()) {
       any = text.str();

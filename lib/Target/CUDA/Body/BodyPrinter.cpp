@@ -250,9 +250,9 @@ std::string BodyPrinter::stagedOperand(OpOperand &operand) {
   SmallVector<int64_t> strides = rowMajor(dims);
   std::string copy = numbered(operand.getOwner()->getResult(0)) + "_" + std::to_string(operand.getOperandNumber());
   staging = std::max<unsigned>(staging, RefTensor::product(dims));
-  out.line("__syncwarp();");
+  out.line("gnnc::syncWarp();");
   stage(value, axes.of(value), dims, strides, 0);
-  out.line("__syncwarp();");
+  out.line("gnnc::syncWarp();");
   out.line(declaration(copy, to) + ";");
   unstage(copy, to, strides, 0);
   return copy + subscripts(to);
@@ -261,13 +261,13 @@ std::string BodyPrinter::stagedOperand(OpOperand &operand) {
 void BodyPrinter::rearrange(Operation *op) {
   Value result = op->getResult(0);
   SmallVector<int64_t> dims(getFeatureShape(result.getType())), strides = rowMajor(dims);
-  out.line("__syncwarp();");
+  out.line("gnnc::syncWarp();");
   if (auto slice = dyn_cast<SliceOp>(op)) {
     ArrayRef<int64_t> from = getFeatureShape(slice.getInput().getType());
     SmallVector<int64_t> inside = rowMajor(from);
     staging = std::max<unsigned>(staging, RefTensor::product(from));
     stage(slice.getInput(), axes.of(slice.getInput()), from, inside, 0);
-    out.line("__syncwarp();");
+    out.line("gnnc::syncWarp();");
     unstage(name(result), axes.of(result), inside, slice.getBegin() * inside[slice.getAxis()]);
     return;
   }
@@ -282,7 +282,7 @@ void BodyPrinter::rearrange(Operation *op) {
       stage(operand, axes.of(operand), part, rowMajor(part), 0);
     }
   }
-  out.line("__syncwarp();");
+  out.line("gnnc::syncWarp();");
   unstage(name(result), axes.of(result), strides, 0);
 }
 

@@ -14,8 +14,9 @@
 #ifndef GNNC_KERNELS_CHOOSE_CUH
 #define GNNC_KERNELS_CHOOSE_CUH
 
+#include "Lanes.cuh" // before Cells.h, which uses its words
+
 #include "Cells.h" // of include/gnnc/ModelFormat
-#include "Lanes.cuh"
 
 namespace gnnc::choose {
 

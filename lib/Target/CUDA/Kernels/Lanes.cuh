@@ -13,23 +13,15 @@
 #ifndef GNNC_KERNELS_LANES_CUH
 #define GNNC_KERNELS_LANES_CUH
 
+#include "Machine.cuh" // before DeviceData.h, which uses its words
+
 #include "DeviceData.h" // of include/gnnc/ModelFormat
-#include "PTX.cuh"
 
 /// A loop over registers: its count is known, and it is always unrolled.
 #define GNNC_FOR(i, n) _Pragma("unroll") for (int i = 0; i < (n); ++i)
 // Of statements that index no array of registers: a few at a time.
 #define GNNC_LOOP(i, n) _Pragma("unroll 4") for (int i = 0; i < (n); ++i)
 #define GNNC_FOR_STEP(i, n, step) _Pragma("unroll") for (int i = 0; i < (n); i += (step))
-
-/// Blocks of 128 threads for which a processor has room (CUDA C++ Programming Guide, resident threads of a processor).
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
-#define GNNC_MOST_BLOCKS 8
-#elif defined(__CUDA_ARCH__) && ((__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1200)
-#define GNNC_MOST_BLOCKS 12
-#else
-#define GNNC_MOST_BLOCKS 16
-#endif
 
 #define GNNC_INFINITY __int_as_float(0x7f800000)
 #define GNNC_NAN __int_as_float(0x7fffffff)
@@ -121,7 +113,7 @@ template <int V, typename T> GNNC_DEVICE void fill(T *to, T number) { GNNC_FOR(v
 /// The greater and the lesser of two numbers in a maximum or minimum of many: not-a-number wins.
 template <typename T> GNNC_DEVICE T most(T x, T y) { return y > x || y != y ? y : x; }
 template <typename T> GNNC_DEVICE T least(T x, T y) { return y < x || y != y ? y : x; }
-#if __CUDA_ARCH__ >= 800
+#ifdef GNNC_HAS_MOST_OR_NAN
 GNNC_DEVICE float most(float x, float y) { return mostOrNaN(x, y); }
 GNNC_DEVICE float least(float x, float y) { return leastOrNaN(x, y); }
 #endif
@@ -142,7 +134,7 @@ template <int First, int Count, typename T> GNNC_DEVICE T sumLanes(T x) {
   GNNC_FOR_STEP(i, 5, 1) {
     int mask = First << i;
     if (mask < First * Count)
-      x += __shfl_xor_sync(kAllLanes, x, mask);
+      x += shuffleXor(x, mask);
   }
   return x;
 }
@@ -150,7 +142,7 @@ template <int First, int Count, typename T> GNNC_DEVICE T maxLanes(T x) {
   GNNC_FOR_STEP(i, 5, 1) {
     int mask = First << i;
     if (mask < First * Count)
-      x = most(x, __shfl_xor_sync(kAllLanes, x, mask));
+      x = most(x, shuffleXor(x, mask));
   }
   return x;
 }
@@ -158,7 +150,7 @@ template <int First, int Count, typename T> GNNC_DEVICE T minLanes(T x) {
   GNNC_FOR_STEP(i, 5, 1) {
     int mask = First << i;
     if (mask < First * Count)
-      x = least(x, __shfl_xor_sync(kAllLanes, x, mask));
+      x = least(x, shuffleXor(x, mask));
   }
   return x;
 }

@@ -41,8 +41,8 @@ template <> struct Found<float> {
   GNNC_DEVICE Key key() const { return Key(both >> 32); }
   GNNC_DEVICE int number() const { return int(both); }
   GNNC_DEVICE bool operator<(const Found &other) const { return both < other.both; }
-  GNNC_DEVICE Found from(int lane) const { return {__shfl_sync(kAllLanes, both, lane)}; }
-  GNNC_DEVICE Found across(int mask) const { return {__shfl_xor_sync(kAllLanes, both, mask)}; }
+  GNNC_DEVICE Found from(int lane) const { return {shuffle(both, lane)}; }
+  GNNC_DEVICE Found across(int mask) const { return {shuffleXor(both, mask)}; }
   GNNC_DEVICE static float add(float a, float b) { return __fadd_rn(a, b); }
   GNNC_DEVICE static float mul(float a, float b) { return __fmul_rn(a, b); }
 };
@@ -60,12 +60,8 @@ template <> struct Found<double> {
   GNNC_DEVICE bool operator<(const Found &other) const {
     return own < other.own || (own == other.own && unsigned(whose) < unsigned(other.whose));
   }
-  GNNC_DEVICE Found from(int lane) const {
-    return {__shfl_sync(kAllLanes, own, lane), __shfl_sync(kAllLanes, whose, lane)};
-  }
-  GNNC_DEVICE Found across(int mask) const {
-    return {__shfl_xor_sync(kAllLanes, own, mask), __shfl_xor_sync(kAllLanes, whose, mask)};
-  }
+  GNNC_DEVICE Found from(int lane) const { return {shuffle(own, lane), shuffle(whose, lane)}; }
+  GNNC_DEVICE Found across(int mask) const { return {shuffleXor(own, mask), shuffleXor(whose, mask)}; }
   GNNC_DEVICE static double add(double a, double b) { return __dadd_rn(a, b); }
   GNNC_DEVICE static double mul(double a, double b) { return __dmul_rn(a, b); }
 };
@@ -135,25 +131,25 @@ template <typename T, int kQueries> GNNC_DEVICE void search(const Nearest &own) 
     room = room < 0 ? 0 : room < kKept ? room : kKept;
     K worst = room > 0 ? F::kNone : K(0);
     GNNC_FOR(q, kQueries) shared.kept[warp * kQueries + q][lane] = F::of(F::kNone, -1);
-    __syncwarp();
+    syncWarp();
     auto merge = [&](int q, int count) {
       F(&list)[kKept] = shared.kept[warp * kQueries + q];
       F(&more)[kCollected] = shared.collected[warp * kQueries + q];
       F x = lane < count ? more[lane] : F::of(F::kNone, -1);
       F rest = more[lane + 32];
-      __syncwarp();
+      syncWarp();
       more[lane] = rest;
       F other = sorted(x, 2).from(31 - lane), mine = list[lane];
       if (other < mine)
         mine = other;
       mine = sorted(mine, 32);
       list[lane] = mine;
-      K last = mine.from(__shfl_sync(kAllLanes, room, q) - 1).key();
+      K last = mine.from(shuffle(room, q) - 1).key();
       if (lane == q) {
         worst = last;
         collected -= count;
       }
-      __syncwarp();
+      syncWarp();
     };
     for (int from = blockBegin; from < blockEnd; from += kPoints) {
       T sums[kQueries][kSubtiles];
@@ -203,32 +199,32 @@ template <typename T, int kQueries> GNNC_DEVICE void search(const Nearest &own) 
         const int place = from + s * 32 + lane, number = shared.numbers[s * 32 + lane];
         GNNC_FOR(q, kQueries) {
           K key = F::keyOf(sums[q][s]);
-          const K most = __shfl_sync(kAllLanes, worst, q);
+          const K most = shuffle(worst, q);
           bool isOne = place >= begin[q] && place < end[q] && key < most && !(own.others && number == query[q]);
           F found = F::of(key, number);
           if (turn > 0) {
             const F last = after.from(q);
             isOne = isOne && last < found;
           }
-          unsigned all = __ballot_sync(kAllLanes, isOne);
+          unsigned all = ballot(isOne);
           if (all) {
-            int before = __shfl_sync(kAllLanes, collected, q);
+            int before = shuffle(collected, q);
             if (isOne)
               shared.collected[warp * kQueries + q][before + __popc(all & ((1u << lane) - 1))] = found;
             collected += lane == q ? __popc(all) : 0;
           }
         }
-        __syncwarp();
-        for (unsigned full = __ballot_sync(kAllLanes, collected >= 32); full; full &= full - 1)
+        syncWarp();
+        for (unsigned full = ballot(collected >= 32); full; full &= full - 1)
           merge(__ffs(full) - 1, 32);
       }
     }
-    for (unsigned left = __ballot_sync(kAllLanes, collected > 0); left; left &= left - 1) {
+    for (unsigned left = ballot(collected > 0); left; left &= left - 1) {
       int q = __ffs(left) - 1;
-      merge(q, __shfl_sync(kAllLanes, collected, q));
+      merge(q, shuffle(collected, q));
     }
     for (int q = 0; q < kQueries; ++q) {
-      int to = __shfl_sync(kAllLanes, at, q), count = __shfl_sync(kAllLanes, room, q);
+      int to = shuffle(at, q), count = shuffle(room, q);
       if (lane < count)
         own.chosen[to + kKept * turn + lane] = shared.kept[warp * kQueries + q][lane].number();
       if (lane == q && count > 0)

@@ -1,12 +1,12 @@
-//===- PTX.cuh - What CUDA C++ has no words for -----------------*- CUDA -*-===//
+//===- PTX.cuh - Machine.cuh for NVIDIA's GPUs ------------------*- CUDA -*-===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// All inline assembly of the kernels (PTX ISA 8.0), and nothing else. Tests that run kernels where there is no GPU put
-// test/StandIn/Emulation/PTX.cuh in its place.
+// All inline assembly of the kernels (PTX ISA 8.0), and exchanges between lanes. Tests that run kernels without a GPU
+// use test/StandIn/Emulation/PTX.cuh instead. A new function needs a plain form (Plain.cuh) as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,6 +76,22 @@ GNNC_DEVICE void commitCopies() { asm volatile("cp.async.commit_group;" ::: "mem
 template <int Open> GNNC_DEVICE void waitForCopies() { asm volatile("cp.async.wait_group %0;" ::"n"(Open) : "memory"); }
 
 //===----------------------------------------------------------------------===//
+// Lanes. All 32 lanes of the warp make the same call.
+//===----------------------------------------------------------------------===//
+
+/// The value of another lane: of a given number; of the number that differs in the bits `lanes`; of the lane `by`
+/// before, or the lane's own value if there is none.
+template <typename T> GNNC_DEVICE T shuffle(T x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }
+template <typename T> GNNC_DEVICE T shuffleXor(T x, int lanes) { return __shfl_xor_sync(0xffffffffu, x, lanes); }
+template <typename T> GNNC_DEVICE T shuffleUp(T x, int by) { return __shfl_up_sync(0xffffffffu, x, by); }
+/// One bit per lane.
+GNNC_DEVICE unsigned ballot(bool is) { return __ballot_sync(0xffffffffu, is); }
+GNNC_DEVICE bool anyLane(bool is) { return __any_sync(0xffffffffu, is); }
+GNNC_DEVICE bool allLanes(bool is) { return __all_sync(0xffffffffu, is); }
+/// A barrier of the warp: lanes see what the others have written.
+GNNC_DEVICE void syncWarp() { __syncwarp(); }
+
+//===----------------------------------------------------------------------===//
 // Launches
 //===----------------------------------------------------------------------===//
 
@@ -107,6 +123,7 @@ GNNC_DEVICE float exp2Approximately(float x) {
 }
 
 #if __CUDA_ARCH__ >= 800
+#define GNNC_HAS_MOST_OR_NAN
 /// Not-a-number wins.
 GNNC_DEVICE float mostOrNaN(float x, float y) {
   float z;

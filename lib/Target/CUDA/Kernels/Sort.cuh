@@ -35,7 +35,7 @@ template <int Threads> GNNC_DEVICE int sumBefore(int x, int &all) {
   __shared__ int sums[32];
   int inclusive = x;
   GNNC_FOR(i, 5) {
-    int other = __shfl_up_sync(kAllLanes, inclusive, 1 << i);
+    int other = shuffleUp(inclusive, 1 << i);
     if (lane() >= 1 << i)
       inclusive += other;
   }
@@ -86,11 +86,11 @@ GNNC_DEVICE int rankDigits(int held, DigitOf digitOf, unsigned short (&bins)[kWa
     alike[i] = kAllLanes;
     GNNC_FOR(b, kLog2<Digits>) {
       bool is = (digitOf(i) >> b) & 1;
-      unsigned those = __ballot_sync(kAllLanes, is);
+      unsigned those = ballot(is);
       alike[i] &= is ? those : ~those;
     }
   }
-  __syncwarp();
+  syncWarp();
   GNNC_FOR(i, Held)
   if (i < held) {
     int before = __popc(alike[i] & ((1u << lane()) - 1)), leader = __ffs(alike[i]) - 1, start = 0;
@@ -98,8 +98,8 @@ GNNC_DEVICE int rankDigits(int held, DigitOf digitOf, unsigned short (&bins)[kWa
       start = bins[warp][digitOf(i)];
       bins[warp][digitOf(i)] = static_cast<unsigned short>(start + __popc(alike[i]));
     }
-    ranks[i] = __shfl_sync(kAllLanes, start, leader) + before;
-    __syncwarp();
+    ranks[i] = shuffle(start, leader) + before;
+    syncWarp();
   }
   __syncthreads();
   int digit = threadIdx.x, own = 0;
@@ -344,7 +344,7 @@ GNNC_DEVICE void scatterFew(const Pass &pass) {
 
 /// Adds 1 for each thread's digit; below 0: it has none. Where all lanes have one digit, they need not take turns.
 GNNC_DEVICE void addDigit(int *counts, int digit) {
-  if (__all_sync(kAllLanes, digit == __shfl_sync(kAllLanes, digit, 0))) {
+  if (allLanes(digit == shuffle(digit, 0))) {
     if (lane() == 0 && digit >= 0)
       atomicAdd(&counts[digit], 32);
   } else if (digit >= 0) {

@@ -132,7 +132,7 @@ GNNC_DEVICE void mergeLanes(const Body &body, S &sums) {
   if constexpr (First < End) {
     S other;
     GNNC_FOR(w, (wordsOf<Real, S>)) {
-      reinterpret_cast<Real *>(&other)[w] = __shfl_xor_sync(kAllLanes, reinterpret_cast<const Real *>(&sums)[w], First);
+      reinterpret_cast<Real *>(&other)[w] = shuffleXor(reinterpret_cast<const Real *>(&sums)[w], First);
     }
     body.merge(sums, other);
     mergeLanes<Real, First * 2, End>(body, sums);
@@ -299,7 +299,7 @@ GNNC_DEVICE void walksFrom(Body &body, const Work &work, Item item, int members,
         saveWords<typename Body::Real, Body::kLanes>(slotOf<Body, K>(work, item.slot), sums, Group<Body>::groupLane());
       item.begin = item.end, item.slot = -2;
     }
-    if (!__any_sync(kAllLanes, item.slot == -1))
+    if (!anyLane(item.slot == -1))
       return;
     body.after(sums, members);
     walksFrom<Body, K + 1>(body, work, item, members, totals);
@@ -401,7 +401,7 @@ template <SweepBody Body, int K> GNNC_DEVICE void mergeSlots(const typename Body
       loadWords<Real, Body::kLanes>(next[u], slotOf<Body, K>(work, slot + u < end ? slot + u : slot), G::groupLane());
       GNNC_FOR(u, kFlight) if (slot + u < end) body.merge(sums, next[u]);
     }
-    __syncwarp();
+    syncWarp();
     mergeLanes<Real, Body::kLanes, 32>(body, sums);
     mergeWarps<Body::kWarps>(body, sums);
     if constexpr (K + 1 < Body::kWalks) {

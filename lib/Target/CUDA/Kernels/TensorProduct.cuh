@@ -117,12 +117,12 @@ template <int Columns> constexpr int kPaddedResult = Columns % 16 == 0 ? Columns
 template <int Columns, int Live, int V, typename Take>
 GNNC_DEVICE void takeRows(float *own, const float (*made)[4], Take take) {
   constexpr int kStride = kPaddedResult<Columns>, kPieces = Live / V;
-  __syncwarp(); // All have taken what was there before.
+  syncWarp(); // All have taken what was there before.
   GNNC_FOR(j, Columns / 8) GNNC_FOR(half, 2) {
     float2 pair = {made[j][half * 2], made[j][half * 2 + 1]};
     *reinterpret_cast<float2 *>(own + (half * 8 + lane() / 4) * kStride + j * 8 + lane() % 4 * 2) = pair;
   }
-  __syncwarp();
+  syncWarp();
   GNNC_FOR_STEP(begin, 16 * kPieces, 32) {
     const int at = begin + lane(), row = at / kPieces, n = at % kPieces * V;
     if (16 * kPieces % 32 == 0 || row < 16) {

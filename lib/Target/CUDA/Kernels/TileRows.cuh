@@ -141,7 +141,7 @@ template <class M, class B> GNNC_DEVICE void makeOwnRow(const typename B::Args &
 template <int Lanes, typename Real, typename Join> GNNC_DEVICE Real acrossLanes(Real own, Join join) {
 #pragma unroll
   for (int bit = 1; bit < Lanes; bit *= 2)
-    own = join(own, __shfl_xor_sync(kAllLanes, own, bit));
+    own = join(own, shuffleXor(own, bit));
   return own;
 }
 

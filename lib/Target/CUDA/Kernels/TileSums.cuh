@@ -107,7 +107,7 @@ template <int Rows, class B> GNNC_DEVICE void findWholes(const Tile<B> &tile) {
   const int row = threadIdx.x, first = int(tile.first), end = row / Rows * Rows + Rows;
   if (row < kMasks<B> * 32) {
     bool is = row < tile.live && tile.own.x == first + row && tile.own.y <= first + (end < tile.live ? end : tile.live);
-    unsigned mask = __ballot_sync(kAllLanes, is);
+    unsigned mask = ballot(is);
     if (lane() == 0)
       segmentMasks(tile)[kMasks<B> + row / 32] = mask;
   }
@@ -246,7 +246,7 @@ template <class B> GNNC_DEVICE void findSegments(const Tile<B> &tile) {
   const int row = threadIdx.x;
   bool starts = row < tile.live && (row == 0 || tile.at[row] != tile.at[row - 1]);
   if (row < kMasks<B> * 32) {
-    unsigned mask = __ballot_sync(kAllLanes, starts);
+    unsigned mask = ballot(starts);
     if (lane() == 0)
       masks[row / 32] = mask;
   }
@@ -292,9 +292,9 @@ template <FinishBody B> GNNC_DEVICE void finishTiles(const typename B::Args &arg
       from = __ldg(B::pointers(args) + base + lane()), to = __ldg(B::pointers(args) + base + lane() + 1);
       wanted = from == to || from / each != (to - 1) / each;
     }
-    for (unsigned todo = __ballot_sync(kAllLanes, wanted); todo; todo &= todo - 1) {
+    for (unsigned todo = ballot(wanted); todo; todo &= todo - 1) {
       const int which = __ffs(todo) - 1;
-      const int begin = __shfl_sync(kAllLanes, from, which), end = __shfl_sync(kAllLanes, to, which);
+      const int begin = shuffle(from, which), end = shuffle(to, which);
       B::finish(args, int(base) + which, end - begin, begin / each, (end - 1) / each);
     }
   }

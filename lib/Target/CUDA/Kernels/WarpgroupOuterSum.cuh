@@ -26,7 +26,7 @@
 #include "TensorProduct.cuh"
 #include "Warpgroups.cuh"
 
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#ifdef GNNC_HAS_WARPGROUPS
 
 namespace gnnc {
 
@@ -265,5 +265,5 @@ template <class S> GNNC_DEVICE void warpgroupOuterSum(const typename S::Args &ar
 
 } // namespace gnnc
 
-#endif // __CUDA_ARCH_FEAT_SM90_ALL
+#endif // GNNC_HAS_WARPGROUPS
 #endif // GNNC_KERNELS_WARPGROUPOUTERSUM_CUH

@@ -28,7 +28,7 @@
 #include "TensorProduct.cuh"
 #include "Warpgroups.cuh"
 
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#ifdef GNNC_HAS_WARPGROUPS
 
 namespace gnnc {
 
@@ -66,7 +66,7 @@ GNNC_DEVICE float placeWeight(float *memory, Weight weight) {
         const float w = fabsf(weight(at / Columns, at % Columns));
         most = w > most && w <= 0x1.fffffep127f ? w : most;
       }
-      GNNC_FOR_STEP(i, 5, 1) most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 1 << i));
+      GNNC_FOR_STEP(i, 5, 1) most = fmaxf(most, shuffleXor(most, 1 << i));
       if (lane() == 0)
         memory[threadIdx.x / 32] = most;
       __syncthreads();
@@ -252,5 +252,5 @@ template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &arg
 
 } // namespace gnnc
 
-#endif // __CUDA_ARCH_FEAT_SM90_ALL
+#endif // GNNC_HAS_WARPGROUPS
 #endif // GNNC_KERNELS_WARPGROUPPRODUCT_CUH

@@ -16,7 +16,7 @@
 
 #include "MatrixUnits.cuh"
 
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#ifdef GNNC_HAS_WARPGROUPS
 
 namespace gnnc {
 
@@ -101,5 +101,5 @@ template <Operands Kind, int Steps, bool Splits> struct LeftSteps {
 
 } // namespace gnnc
 
-#endif // __CUDA_ARCH_FEAT_SM90_ALL
+#endif // GNNC_HAS_WARPGROUPS
 #endif // GNNC_KERNELS_WARPGROUPS_CUH

@@ -56,7 +56,7 @@ GNNC_DEVICE void countOwners(const int *pointers, int64 owners, int held, int ch
 GNNC_DEVICE int sumBeforeLane(int x) {
   int inclusive = x;
   GNNC_FOR(i, 5) {
-    int other = __shfl_up_sync(kAllLanes, inclusive, 1 << i);
+    int other = shuffleUp(inclusive, 1 << i);
     inclusive += lane() >= 1 << i ? other : 0;
   }
   return inclusive - x;
@@ -72,11 +72,11 @@ GNNC_DEVICE void listHeavy(const int *pointers, int64 first, int64 owners, int h
   GNNC_FOR(i, kFewHeld) {
     int64 number = first + 32 * i;
     slots[i] = i < held && number < owners ? Owner(pointers, number).slots(chunk) : 0;
-    unsigned those = __ballot_sync(kAllLanes, slots[i] > 0);
+    unsigned those = ballot(slots[i] > 0);
     heavyBefore[i] = own.y + __popc(those & ((1u << lane()) - 1));
     slotsBefore[i] = own.x + sumBeforeLane(slots[i]);
     own.y += __popc(those);
-    own.x = __shfl_sync(kAllLanes, slotsBefore[i] + slots[i], 31);
+    own.x = shuffle(slotsBefore[i] + slots[i], 31);
   }
   int warp = threadIdx.x / 32;
   if (lane() == 0)
@@ -88,9 +88,9 @@ GNNC_DEVICE void listHeavy(const int *pointers, int64 first, int64 owners, int h
     heavyBefore[i] += before.y;
     slotsBefore[i] += before.x;
     // The warp lists the slots of one of its owners after the other.
-    for (unsigned those = __ballot_sync(kAllLanes, slots[i] > 0); those; those &= those - 1) {
-      int from = __ffs(those) - 1, number = __shfl_sync(kAllLanes, heavyBefore[i], from);
-      int at = __shfl_sync(kAllLanes, slotsBefore[i], from), count = __shfl_sync(kAllLanes, slots[i], from);
+    for (unsigned those = ballot(slots[i] > 0); those; those &= those - 1) {
+      int from = __ffs(those) - 1, number = shuffle(heavyBefore[i], from);
+      int at = shuffle(slotsBefore[i], from), count = shuffle(slots[i], from);
       int64 which = first - lane() + from + 32 * i;
       Owner owner(pointers, which);
       for (int slot = lane(); slot < count; slot += 32) {

@@ -176,7 +176,7 @@ void ProductStep::printShape(mpk::ProductOp epilogue) {
 
 Launch &ProductStep::launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns, int64_t stages,
                                       int64_t threadsOfProcessor) {
-  out.line("#ifdef __CUDA_ARCH_FEAT_SM90_ALL");
+  out.line("#ifdef GNNC_HAS_WARPGROUPS");
   out.line("struct " + step.name + "_many_shape : " + step.name +
            "_shape { static constexpr int kTileRows = " + Twine(tileRows) + ", kTileColumns = " + Twine(tileColumns) +
            (stages ? ", kStages = " + Twine(stages) : Twine()) + "; };");
