@@ -61,5 +61,5 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/gnncConfig.cmake.in"
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/gnncConfigVersion.cmake"
   VERSION "${PROJECT_VERSION}" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/cmake/gnncConfig.cmake" "${PROJECT_BINARY_DIR}/cmake/gnncConfigVersion.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindMETIS.cmake"
         DESTINATION "${gnnc_package_dir}")

@@ -6,10 +6,9 @@
 |*===----------------------------------------------------------------------===*|
 |*
 |* A model compiled by gnnc is one shared object that needs glibc 2.17 or later, and nothing else. It exports one
-function,
-|* `gnnc_model`, which returns a versioned table of functions. No call prints, exits or throws; each one returns a
-status code and, if
-|* an error record was passed, fills it with one line saying what was expected and what was found.
+|* function, `gnnc_model`, which returns a versioned table of functions. No call prints, exits or throws; each one
+|* returns a status code and, if an error record was passed, fills it with one line saying what was expected and what
+|* was found.
 |*
 |* Order of use: open -> prepare (once for each graph) -> workspace_size -> run (as often as wanted) -> free_graph ->
 |* close. The caller owns all tensors and the workspace; `run` allocates nothing. Several threads may run one context
@@ -33,8 +32,7 @@ status code and, if
 |*
 |* `open` takes the best code for CPUs that the model has and the processor runs. The environment variable
 |* GNNC_CPU_LEVEL (0: baseline, 3: x86-64-v3, 4: x86-64-v4, 256: SVE) says that nothing above that level is taken, to
-test or
-|* compare the others.
+|* test or compare the others.
 |*
 |* Whoever changes this header changes GNNC_ABI_VERSION, lib/Runtime and lib/Target/Package together.
 |*

@@ -12,11 +12,14 @@
 #ifndef GNNC_TEST_DEVICE_CASES_H
 #define GNNC_TEST_DEVICE_CASES_H
 
+#include "gnnc-c/gnnc.h"
 #include "gnnc/Support/Half.h"
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <dlfcn.h>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -67,6 +70,55 @@ inline std::vector<Entry> readCase(const char *path) {
     entries.push_back(std::move(entry));
   }
   return entries;
+}
+
+/// The functions of the object at `path`; null, with an error, if it cannot be loaded. It is never unloaded.
+inline const gnnc_api *loadModel(const std::string &path, gnnc_error &error) {
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  auto function = library ? reinterpret_cast<gnnc_model_function>(dlsym(library, "gnnc_model")) : nullptr;
+  if (!function) {
+    std::snprintf(error.message, sizeof error.message, "cannot load: %s", dlerror());
+    return nullptr;
+  }
+  const gnnc_api *api = function();
+  if (api->abi_version == GNNC_ABI_VERSION)
+    return api;
+  std::snprintf(error.message, sizeof error.message, "expected ABI version %d, found %u", GNNC_ABI_VERSION,
+                api->abi_version);
+  return nullptr;
+}
+
+/// Prepares a case's graph.
+inline gnnc_status prepareGraph(const gnnc_api &api, gnnc_context *context, const std::vector<Entry> &entries,
+                                const char *tuning, gnnc_graph *&graph, gnnc_error &error) {
+  std::vector<gnnc_extent> extents;
+  std::vector<gnnc_index> indices;
+  for (const Entry &entry : entries) {
+    if (entry.kind == Extent)
+      extents.push_back({entry.name.c_str(), entry.shape[0]});
+    if (entry.kind == Map)
+      indices.push_back({entry.name.c_str(), entry.data.data(), entry.shape[0], 32, GNNC_INDEX_EACH});
+  }
+  gnnc_graph_desc description = {sizeof description,
+                                 int32_t(extents.size()),
+                                 extents.data(),
+                                 int32_t(indices.size()),
+                                 indices.data(),
+                                 0,
+                                 nullptr,
+                                 tuning,
+                                 nullptr};
+  return api.prepare(context, &description, &graph, &error);
+}
+
+/// What the model says of a prepared graph.
+inline std::string describeGraph(const gnnc_api &api, const gnnc_graph *graph) {
+  gnnc_error error = {};
+  size_t length = 0;
+  api.describe_graph(graph, nullptr, 0, &length, &error);
+  std::string text(length + 1, '\0');
+  api.describe_graph(graph, text.data(), text.size(), &length, &error);
+  return text;
 }
 
 /// How a model's numbers lie in memory.

@@ -66,13 +66,9 @@ Model &open(const std::string &path) {
   Model &model = it->second;
   if (!isNew)
     return model;
-  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  auto function = library ? reinterpret_cast<gnnc_model_function>(dlsym(library, "gnnc_model")) : nullptr;
-  if (!function) {
-    std::snprintf(model.error.message, sizeof model.error.message, "cannot load: %s", dlerror());
+  model.api = loadModel(path, model.error);
+  if (!model.api)
     return model;
-  }
-  model.api = function();
   model.doublePrecision = std::strstr(model.api->describe(nullptr), "\"dtype\":\"f64\"") != nullptr;
   gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr, nullptr};
   model.error.status = model.api->open(&options, &model.context, &model.error);
@@ -115,33 +111,10 @@ struct Run {
   }
 
   bool prepare(const char *tuning = nullptr) {
-    std::vector<gnnc_extent> extents;
-    std::vector<gnnc_index> indices;
-    for (const Entry &entry : entries) {
-      if (entry.kind == Extent)
-        extents.push_back({entry.name.c_str(), entry.shape[0]});
-      if (entry.kind == Map)
-        indices.push_back({entry.name.c_str(), entry.data.data(), entry.shape[0], 32, GNNC_INDEX_EACH});
-    }
-    gnnc_graph_desc description = {sizeof description,
-                                   int32_t(extents.size()),
-                                   extents.data(),
-                                   int32_t(indices.size()),
-                                   indices.data(),
-                                   0,
-                                   nullptr,
-                                   tuning,
-                                   nullptr};
-    return model.api->prepare(model.context, &description, &graph, &error) == GNNC_OK;
+    return prepareGraph(*model.api, model.context, entries, tuning, graph, error) == GNNC_OK;
   }
 
-  std::string describe() {
-    size_t length = 0;
-    model.api->describe_graph(graph, nullptr, 0, &length, &error);
-    std::string text(length + 1, '\0');
-    model.api->describe_graph(graph, text.data(), text.size(), &length, &error);
-    return text;
-  }
+  std::string describe() const { return describeGraph(*model.api, graph); }
 
   enum Way { Direct, Recorded, Halves };
 

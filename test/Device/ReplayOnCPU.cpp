@@ -20,7 +20,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <map>
 
 using namespace cases;
@@ -48,18 +47,9 @@ Model &open(const std::string &path) {
   Model &model = it->second;
   if (!isNew)
     return model;
-  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  auto function = library ? reinterpret_cast<gnnc_model_function>(dlsym(library, "gnnc_model")) : nullptr;
-  if (!function) {
-    std::snprintf(model.error.message, sizeof model.error.message, "cannot load: %s", dlerror());
+  model.api = loadModel(path, model.error);
+  if (!model.api)
     return model;
-  }
-  model.api = function();
-  if (model.api->abi_version != GNNC_ABI_VERSION) {
-    std::snprintf(model.error.message, sizeof model.error.message, "expected ABI version %d, found %u",
-                  GNNC_ABI_VERSION, model.api->abi_version);
-    return model;
-  }
   model.doublePrecision = std::strstr(model.api->describe(nullptr), "\"dtype\":\"f64\"") != nullptr;
   for (int i = 0; i < 2; ++i) {
     gnnc_options options = {sizeof options, 1 + 2 * i, nullptr, 1, 0, 0, 0, nullptr, nullptr};
@@ -93,24 +83,7 @@ struct Run {
   }
 
   bool prepare() {
-    std::vector<gnnc_extent> extents;
-    std::vector<gnnc_index> indices;
-    for (const Entry &entry : entries) {
-      if (entry.kind == Extent)
-        extents.push_back({entry.name.c_str(), entry.shape[0]});
-      if (entry.kind == Map)
-        indices.push_back({entry.name.c_str(), entry.data.data(), entry.shape[0], 32, GNNC_INDEX_EACH});
-    }
-    gnnc_graph_desc description = {sizeof description,
-                                   int32_t(extents.size()),
-                                   extents.data(),
-                                   int32_t(indices.size()),
-                                   indices.data(),
-                                   0,
-                                   nullptr,
-                                   nullptr,
-                                   nullptr};
-    return model.api->prepare(context, &description, &graph, &error) == GNNC_OK && hasExpectedCode();
+    return prepareGraph(*model.api, context, entries, nullptr, graph, error) == GNNC_OK && hasExpectedCode();
   }
 
   /// Whether the code that runs is what GNNC_EXPECTED_CODE names.
@@ -118,10 +91,7 @@ struct Run {
     const char *expected = std::getenv("GNNC_EXPECTED_CODE");
     if (!expected)
       return true;
-    size_t length = 0;
-    model.api->describe_graph(graph, nullptr, 0, &length, &error);
-    std::string text(length + 1, '\0');
-    model.api->describe_graph(graph, text.data(), text.size(), &length, &error);
+    const std::string text = describeGraph(*model.api, graph);
     if (text.find("\"code\": \"" + std::string(expected) + "\"") != std::string::npos)
       return true;
     std::snprintf(error.message, sizeof error.message, "expected code for %s, found %.150s", expected, text.c_str());

@@ -15,7 +15,7 @@ function(build name source)
 endfunction()
 
 set(prefix "${WORK}/prefix")
-file(REMOVE_RECURSE "${prefix}" "${WORK}/tracking" "${WORK}/embed")
+file(REMOVE_RECURSE "${prefix}" "${WORK}/tracking" "${WORK}/embed" "${WORK}/graphs")
 run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
 
 # Nothing installed may lead back to where it was built.
@@ -35,6 +35,21 @@ endforeach()
 build(embed "${SOURCE}/examples/embed")
 run("${WORK}/embed/embed" "${SOURCE}/examples/gcn/model.gnn" "${WORK}/embed/library.so")
 run("${CMAKE_COMMAND}" -E compare_files "${WORK}/embed/library.so" "${WORK}/embed/program.so")
+
+# Parts of the library that need more than the compiler does.
+file(WRITE "${WORK}/graphs-source/CMakeLists.txt" "cmake_minimum_required(VERSION 3.20)
+project(graphs CXX)
+find_package(gnnc REQUIRED COMPONENTS compiler)
+add_executable(graphs Main.cpp)
+target_compile_features(graphs PRIVATE cxx_std_20)
+target_link_libraries(graphs PRIVATE gnnc::GNNCGraphs LLVM)
+")
+file(WRITE "${WORK}/graphs-source/Main.cpp" "#include \"gnnc/Graphs/Partition.h\"
+#include \"gnnc/Graphs/NodeOrder.h\"
+int main() { return gnnc::parsePartitionKind(\"metis\") && gnnc::parseNodeOrderKind(\"rcm\") ? 0 : 1; }
+")
+build(graphs "${WORK}/graphs-source")
+run("${WORK}/graphs/graphs")
 
 # A program that runs a model needs the header alone.
 build(tracking "${SOURCE}/examples/tracking" "-DGNNC=${prefix}/bin/gnnc" "-DGNNC_INCLUDE=${prefix}/include")

@@ -39,9 +39,10 @@ static llvm::Expected<std::string> compileForReplay(frontend::ModelSpec model, u
   if (!wanted)
     return compileForGPU(std::move(model), optLevel, gradient, doublePrecision, storage);
   CompileOptions options;
-  options.architecture = cpu::Architecture::AArch64;
+  bool isX86 = llvm::StringRef(wanted) == cpu::nameOf(cpu::Architecture::X86_64);
+  options.architecture = isX86 ? cpu::Architecture::X86_64 : cpu::Architecture::AArch64;
   if (llvm::StringRef(wanted) != cpu::nameOf(options.architecture))
-    return llvm::createStringError("GNNC_DEVICE_CPU: expected aarch64, found '%s'", wanted);
+    return llvm::createStringError("GNNC_DEVICE_CPU: expected aarch64 or x86-64, found '%s'", wanted);
   options.cpuLevels = cpu::defaultLevels(options.architecture);
   model.doublePrecision |= doublePrecision;
   options.gradient = gradient;

@@ -7,7 +7,8 @@
 //
 // With the environment variable GNNC_DEVICE_CASES, tests write what a GPU would have to run, and what the interpreter
 // makes of it, to the folder it names. test/Device/Replay.cpp runs that where there is a GPU, or the stand-in for one.
-// GNNC_DEVICE_CPU=aarch64: what such a processor would have to run, which test/Device/ReplayOnCPU.cpp does there.
+// GNNC_DEVICE_CPU=aarch64 (or x86-64): what such a processor would have to run, which test/Device/ReplayOnCPU.cpp does
+// there.
 // GNNC_DEVICE_FORMS, names divided by commas, says which forms of a model: O2, O2d (double precision), O0, O2b (rows of
 // bf16), ...; without it all.
 //
