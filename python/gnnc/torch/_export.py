@@ -41,6 +41,7 @@ from ._branches import ATTEMPTS, Branches, Sides, branches_of, traced_sides
 from ._checkpoints import without_checkpoints
 from ._effects import address_of, check_hooks, memory_of, own_error, unseen_writes, watched_trace, written_nodes
 from ._exportable import exportable_forms
+from ._fused_cells import shapes_of_cells
 from ._graph_results import GraphResults
 from ._guards import UNBOUNDED, Guard, guards_of, range_of_number
 from ._integers import IntegerResults, take_integers
@@ -300,6 +301,7 @@ def _exported(
                     _as_parameters(model),
                     _keeping_tensors(model),
                     _WORDS.active(),
+                    shapes_of_cells(),
                 )
                 with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch, contextlib.ExitStack() as stack:
                     for each in ours:

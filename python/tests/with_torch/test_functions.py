@@ -10,8 +10,10 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._subclasses import FakeTensorMode
 
 import gnnc
+from gnnc.torch._fused_cells import shapes_of_cells
 from torch_modules import TorchTest, graph
 
 FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -57,6 +59,16 @@ class FunctionsTest(TorchTest):
                         y, sums = run(leaf, edge_index)
                         found.append([y, torch.autograd.grad(y.sin().sum() + sums.sum(), leaf)[0].nan_to_num()])
                     self.assertClose(*found)
+
+    def test_cells_on_a_gpu_have_shapes(self) -> None:
+        """Where there is no GPU, in tensors without numbers, as torch.export has them."""
+        name, key = "aten::_thnn_fused_gru_cell", "Meta"
+        before = torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
+        with FakeTensorMode(), shapes_of_cells(), shapes_of_cells():
+            x, h = torch.empty(5, 8, device="cuda"), torch.empty(5, 4, device="cuda")
+            self.assertEqual(nn.GRUCell(8, 4, device="cuda")(x, h).shape, (5, 4))
+            self.assertEqual(nn.LSTMCell(8, 4, device="cuda")(x, (h, h))[1].shape, (5, 4))
+        self.assertEqual(torch._C._dispatch_has_kernel_for_dispatch_key(name, key), before)
 
     def test_angles_have_the_digits_of_their_type(self) -> None:
         module = Summed(lambda x: torch.atan2(x[:, :2], x[:, 1:]))
