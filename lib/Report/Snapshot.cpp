@@ -8,8 +8,8 @@
 #include "Drawing.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Analysis/Halves.h"
 #include "gnnc/Report/Report.h"
-#include "gnnc/Transforms/Halves.h"
 
 using namespace mlir;
 using namespace gnnc;

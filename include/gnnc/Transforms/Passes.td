@@ -12,7 +12,7 @@ include "gnnc/Transforms/Passes/Rewrites.td"
 include "gnnc/Transforms/Passes/Gradients.td"
 include "gnnc/Transforms/Passes/Distribution.td"
 include "gnnc/Transforms/Passes/Products.td"
-include "gnnc/Transforms/Passes/Sweeps.td"
+include "gnnc/Transforms/Passes/Fusion.td"
 include "gnnc/Transforms/Passes/Memory.td"
 
 #endif // GNNC_TRANSFORMS_PASSES

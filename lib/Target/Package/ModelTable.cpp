@@ -15,7 +15,7 @@
 #include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
-#include "gnnc/Transforms/Halves.h"
+#include "gnnc/Analysis/Halves.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/xxhash.h"
 

@@ -27,7 +27,7 @@ def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
     others, and a filter or tuples that need the types of the halo's elements get a further root map. Errors are
     winners among elements of several ranks, random numbers on distinct spaces, and what is about copied tuples.
 
-    Example: test/Transforms/distribute.mlir
+    Example: test/Transforms/Distribution/distribute.mlir
   }];
   let options = [ListOption<"along", "along", "std::string", "maps that root spaces go along">,
                  Option<"operationsPerByte", "operations-per-byte", "int64_t", "kOperationsPerExchangedByte",
@@ -50,7 +50,7 @@ def ReadParts : Pass<"read-parts", "::mlir::ModuleOp"> {
     injection of the part. A sum along an injection becomes a read along the map to the part. In programs for ranks,
     where own rows and those of other ranks make a union, such sums are what derivatives of exchanges begin with.
 
-    Example: test/Transforms/read-parts.mlir
+    Example: test/Transforms/Distribution/read-parts.mlir
   }];
   let statistics = [Statistic<"numRead", "read", "Sums that became reads">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
@@ -68,7 +68,7 @@ def SplitHaloSums : Pass<"split-halo-sums", "::mlir::ModuleOp"> {
 
     Not where a member's value is made of more than itself and what it reads, such as a weight of a softmax.
 
-    Example: test/Transforms/split-halo-sums.mlir
+    Example: test/Transforms/Distribution/split-halo-sums.mlir
   }];
   let options = [Option<"operationsPerByte", "operations-per-byte", "int64_t", "kOperationsPerExchangedByte",
                         "operations that one byte less between ranks is worth">];

@@ -59,7 +59,7 @@ def SaveValues : Pass<"save-values", "::mlir::ModuleOp"> {
     into n segments where little crosses from one to the next; what crosses is kept, and all segments but the last are
     copied, each right before what reads it.
 
-    Example: test/Transforms/save-values.mlir
+    Example: test/Transforms/Gradients/save-values.mlir
   }];
   let options = [Option<"save", "save", "::gnnc::SaveMode", "::gnnc::SaveMode::Auto", "what to keep",
                         [{::llvm::cl::values(clEnumValN(::gnnc::SaveMode::None, "none", "nothing"),
@@ -81,7 +81,7 @@ def ReuseSums : Pass<"reuse-sums", "::mlir::ModuleOp"> {
     an attention with edge features. Does not apply if one of the sums does not exist: it would be wider than the one
     that it replaces.
 
-    Example: test/Transforms/reuse-sums.mlir
+    Example: test/Transforms/Gradients/reuse-sums.mlir
   }];
   let statistics = [Statistic<"numReused", "reused", "Sums replaced">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];

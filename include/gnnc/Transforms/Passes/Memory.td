@@ -20,7 +20,7 @@ def NarrowStorage : Pass<"narrow-storage", "::mlir::ModuleOp"> {
     they view; element numbers; log-sum-exps; and intermediate rows of at most 32 bytes, which a gather reads as one
     sector of memory anyway. A remark reports each of the last three. With `whole-interface`, inputs and outputs stay f32 too.
 
-    Example: test/Transforms/narrow-storage.mlir
+    Example: test/Transforms/Memory/narrow-storage.mlir
   }];
   let options = [Option<"storage", "storage", "::gnnc::Storage", "::gnnc::Storage::BF16", "bf16 or f16",
                         [{::llvm::cl::values(clEnumValN(::gnnc::Storage::AsComputed, "as-computed", "as computed"),
@@ -89,7 +89,7 @@ def PlaceUpdates : Pass<"place-updates", "::mlir::ModuleOp"> {
     results move to the end. If the argument is still read afterwards, or is read by the same kernel other than row by
     row, the result is computed in the workspace and copied last.
 
-    Example: test/Transforms/place-updates.mlir
+    Example: test/Transforms/Memory/place-updates.mlir
   }];
   let options = [Option<
       "early", "early", "bool", "false",
@@ -106,7 +106,7 @@ def JoinLaunches : Pass<"join-launches", "::mlir::ModuleOp"> {
     longer than a small kernel runs. Runs after place-updates: an update of an argument stays behind everything that
     reads it.
 
-    Example: test/Transforms/join-launches.mlir
+    Example: test/Transforms/Memory/join-launches.mlir
   }];
   let statistics = [Statistic<"numLaunches", "launches", "Launches of several kernels">,
                     Statistic<"numJoined", "joined", "Kernels in such launches">];
@@ -126,7 +126,7 @@ def OverlapTransfers : Pass<"overlap-transfers", "::mlir::ModuleOp"> {
     Runs after place-updates and join-launches: an update of an argument stays behind everything that reads it, kernels
     of a launch stay side by side.
 
-    Example: test/Transforms/overlap-transfers.mlir
+    Example: test/Transforms/Memory/overlap-transfers.mlir
   }];
   let statistics = [Statistic<"numOverlapped", "overlapped", "Transfers while which kernels run">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];

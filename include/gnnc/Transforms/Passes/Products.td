@@ -19,7 +19,7 @@ def GroupTypes : Pass<"group-types", "::mlir::ModuleOp"> {
     rows narrower, the rows are summed per pair of owner and type before they are multiplied. `extents` says which
     pairs to assume to be fewer if that is not known: those of senders or those of owners.
 
-    Example: test/Transforms/group-types.mlir
+    Example: test/Transforms/Products/group-types.mlir
   }];
   let options =
       [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">,
