@@ -117,14 +117,17 @@ private:
   size_t at = 0;
 };
 
-/// `size(x, 0)` and `column(x, 2)` have a tensor and a number.
+/// `size(x, 0)` and `column(x, 2)` have a tensor and a number, `flat(x, -1, 3)` the sizes of all its axes.
 bool isOfTensor(const Source &source) {
-  return source.kind == Source::Kind::Call && (source.name == "size" || source.name == "column");
+  return source.kind == Source::Kind::Call &&
+         (source.name == "size" || source.name == "column" || source.name == "flat");
 }
 
 void checkOfTensor(const Source &source) {
-  if (source.parts.size() != 2 || source.parts[0].kind != Source::Kind::Tensor || !source.parts[0].numbers.empty() ||
-      source.parts[1].kind != Source::Kind::Number)
+  bool fits = source.parts.size() == 2 || (source.name == "flat" && source.parts.size() > 1);
+  for (size_t i = 0; i < source.parts.size(); ++i)
+    fits &= source.parts[i].kind == (i == 0 ? Source::Kind::Tensor : Source::Kind::Number);
+  if (!fits || !source.parts[0].numbers.empty())
     throw std::runtime_error(source.text + ": expected a tensor and a number");
 }
 
@@ -136,9 +139,11 @@ void gnnc::triton::addReadings(const Source &source, std::map<std::string, Readi
   if (isOfTensor(source)) {
     checkOfTensor(source);
     Reading &reading = readings[source.parts[0].name];
-    bool isColumn = source.name == "column";
-    reading.numbers |= isColumn;
-    reading.axes = std::max(reading.axes, isColumn ? 2 : static_cast<size_t>(source.parts[1].numbers[0]) + 1);
+    bool isColumn = source.name == "column", isFlat = source.name == "flat";
+    reading.numbers |= isColumn || isFlat;
+    reading.axes = std::max(reading.axes, isColumn ? 2
+                                          : isFlat ? source.parts.size() - 1
+                                                   : static_cast<size_t>(source.parts[1].numbers[0]) + 1);
     return;
   }
   if (source.kind == Source::Kind::Tensor) {
@@ -217,6 +222,14 @@ Integers SourceValues::call(const Source &source) {
         throw std::runtime_error("input '" + name + "': expected at least " + std::to_string(number + 1) +
                                  " axes, found " + std::to_string(axes));
       return {false, {of.shape[static_cast<size_t>(number)]}};
+    }
+    if (source.name == "flat") {
+      bool fits = axes + 1 == static_cast<int64_t>(source.parts.size());
+      for (size_t i = 1; fits && i < source.parts.size(); ++i)
+        fits = source.parts[i].numbers[0] < 0 || source.parts[i].numbers[0] == of.shape[i - 1];
+      if (!fits)
+        throw std::runtime_error("input '" + name + "': its shape is not that of " + source.text);
+      return {true, contents(name, of)};
     }
     if (axes != 2 || number < 0 || number >= of.shape[1])
       throw std::runtime_error("input '" + name + "': expected 2 axes and more than " + std::to_string(number) +

@@ -350,7 +350,7 @@ private:
       return wrong("expected a name, a number or '[', found '" + rest + "'");
     rest = rest.drop_front(name.size());
     if (consume('('))
-      return name == "size" ? size() : name == "column" ? column() : call(name, depth);
+      return name == "size" ? size() : name == "column" ? column() : name == "flat" ? flat() : call(name, depth);
     return tensor(name);
   }
 
@@ -414,6 +414,36 @@ private:
     for (size_t i = size_t(at); i < all->size(); i += size_t(found->shape[1]))
       result.push_back((*all)[i]);
     return listOf(std::move(result));
+  }
+
+  /// `flat(x, -1, 3)`: all elements of a tensor, whose axes have these sizes, or any where it is -1.
+  Result flat() {
+    rest = rest.ltrim();
+    StringRef name = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+    rest = rest.drop_front(name.size());
+    llvm::Expected<SourceTensor> found = named(name);
+    if (!found)
+      return found.takeError();
+    std::vector<int64_t> sizes;
+    while (!consume(')')) {
+      if (llvm::Error error = expect(','))
+        return std::move(error);
+      llvm::Expected<int64_t> size = integer();
+      if (!size)
+        return size.takeError();
+      sizes.push_back(*size);
+    }
+    if (sizes.size() != found->shape.size())
+      return wrong("tensor '" + name + "': expected " + Twine(sizes.size()) + " axes, found " +
+                   Twine(found->shape.size()));
+    for (auto [axis, size] : llvm::enumerate(sizes))
+      if (size >= 0 && size != found->shape[axis])
+        return wrong("tensor '" + name + "': expected axis " + Twine(axis) + " to have size " + Twine(size) +
+                     ", found " + Twine(found->shape[axis]));
+    llvm::Expected<std::vector<int64_t>> all = found->read();
+    if (!all)
+      return all.takeError();
+    return listOf(std::move(*all));
   }
 
   Result size() {

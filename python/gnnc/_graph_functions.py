@@ -141,6 +141,15 @@ def _column(array: Any, at: int) -> Any:
     return array[:, at]
 
 
+def _flat(array: Any, *sizes: int) -> Any:
+    if len(array.shape) != len(sizes):
+        raise Error(f"flat: expected {len(sizes)} axes, found {len(array.shape)}", 2)
+    for axis, (size, found) in enumerate(zip(sizes, array.shape, strict=True)):
+        if 0 <= size != found:
+            raise Error(f"flat: expected axis {axis} to have size {size}, found {found}", 2)
+    return array.reshape(-1)
+
+
 def _nonzero(values: Any) -> Any:
     return values.nonzero().reshape(-1) if is_tensor(values) else np.nonzero(values)[0]
 
@@ -246,6 +255,7 @@ def _diff(values: Any) -> Any:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "column": _column,
+    "flat": _flat,
     "add": _elementwise("add", operator.add),
     "sub": _elementwise("sub", operator.sub),
     "mul": _elementwise("mul", operator.mul),
