@@ -49,9 +49,9 @@ struct IndexDim {
   SymbolicExpr size = 1;
 };
 
-/// An integer tensor: at most one long axis; the components of small axes, row-major. Without a long axis, components
-/// are numbers.
-struct IndexTensor {
+/// An integer tensor as lists (Indices/Sources.h): at most one long axis; the components of small axes, row-major.
+/// Without a long axis, components are numbers.
+struct IndexLists {
   std::vector<IndexDim> dims;
   std::vector<Index> components;
 };
@@ -61,7 +61,7 @@ std::optional<int64_t> literalOf(const Index &index);
 std::optional<int64_t> constantOf(const Index &index);
 /// How many components there are along a dim, and how far apart those lie that differ by one.
 size_t smallSize(const IndexDim &dim);
-size_t strideOf(const IndexTensor &tensor, size_t dim);
+size_t strideOf(const IndexLists &tensor, size_t dim);
 
 } // namespace gnnc::frontend::pytorch
 

@@ -105,7 +105,7 @@ void Recover::learnSize(const NormalNode &node) {
   std::vector<Index> operands;
   for (const char *name : {"a", "b"}) {
     SymbolicExpr size = expression(*find(node, name));
-    if (!llvm::all_of(size.getFactors(), [&](auto &term) { return symbolSources.count(term.first) != 0; }))
+    if (!isKnown(size))
       return;
     operands.push_back(sizeIndex(size));
   }
@@ -135,7 +135,7 @@ void Recover::computeScalar(const NormalNode &node) {
     // A size may be one that only the file knows.
     if (auto size = value ? normal.integers.find(value->name) : normal.integers.end(); size != normal.integers.end()) {
       SymbolicExpr own = expression(size->second);
-      if (!llvm::all_of(own.getFactors(), [&](auto &term) { return symbolSources.count(term.first) != 0; }))
+      if (!isKnown(own))
         return;
     }
     operands.push_back(tensor(node, name));
@@ -184,13 +184,13 @@ std::string Recover::nameOfStored(const ProgramInput &input) const {
 
 /// Integers that the file has. A short list is written out; the rows or columns of others go by name, whichever are
 /// longer. What has more axes is one number for each place.
-IndexTensor Recover::storedIntegers(const ProgramInput &input, const std::vector<SymbolicExpr> &shape, bool isTruth) {
+IndexLists Recover::storedIntegers(const ProgramInput &input, const std::vector<SymbolicExpr> &shape, bool isTruth) {
   std::vector<int64_t> numbers = constantIntegers(input.target), sizes;
   for (const SymbolicExpr &size : shape)
     sizes.push_back(size.getNumber());
   size_t longest = shape.size() == 2 && sizes[0] > sizes[1] ? 0 : shape.size() - 1;
   bool isTable = shape.size() == 2 && !isTruth && sizes[1 - longest] > 0 && sizes[1 - longest] <= kMostRows;
-  IndexTensor tensor;
+  IndexLists tensor;
   if (shape.size() != 1 && !isTable) {
     if (numbers.size() > kMostPlaces)
       throw Refusal{"'" + input.target + "' has " + std::to_string(numbers.size()) +
@@ -232,6 +232,31 @@ IndexTensor Recover::storedIntegers(const ProgramInput &input, const std::vector
   if (!isWritten)
     program.integers.push_back({name, std::move(sizes), std::move(numbers)});
   return tensor;
+}
+
+/// An input of more than two axes, or of several whose sizes are not fixed, as one list of all elements; none for
+/// others, of which rows or columns are lists.
+std::optional<IndexTensor> Recover::flatInput(const std::string &name, const std::vector<SymbolicExpr> &shape,
+                                              bool isTruth) {
+  auto isOpen = [](const SymbolicExpr &size) { return !size.getFactors().empty(); };
+  if (shape.size() <= 2 && llvm::count_if(shape, isOpen) <= 1)
+    return std::nullopt;
+  IndexTerm place = algebra.number(0);
+  SymbolicExpr stride = 1;
+  std::string text;
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    text = ", " + (isOpen(shape[dim]) ? "-1" : std::to_string(shape[dim].getNumber())) + text;
+    place = algebra.add(place, algebra.times(algebra.coordinate(dim, shape[dim]), stride));
+    // Of two sizes that are not fixed there is no product; how many elements there are is a symbol of its own.
+    std::optional<SymbolicExpr> next = multiply(stride, shape[dim]);
+    if (!next && dim > 0)
+      return IndexTensor{shape, nullptr, isTruth}; // refused where it is used
+    stride = next ? *next : SymbolicExpr::of("elements of " + name);
+  }
+  text = "flat(" + name + text + ")";
+  learnSymbol(stride, "length(" + text + ")");
+  Index list = std::make_shared<IndexExpr>(IndexExpr{text, true, stride, isTruth, "", {}});
+  return IndexTensor{shape, algebra.element(list, place), isTruth};
 }
 
 /// Sizes that are sums and multiples of sizes: n of an input of 3 n + m elements, as soon as m is known. What an
@@ -303,25 +328,29 @@ RecoveredProgram Recover::run() {
     std::string name = nameOfInput(input);
     std::vector<SymbolicExpr> shape = sizesOf(input.value);
     if (!isFloatType(meta->second.type)) {
-      IndexTensor tensor;
+      IndexLists tensor;
       auto add = [&](const std::string &text, const SymbolicExpr &length, bool isList) {
         tensor.components.push_back(std::make_shared<IndexExpr>(
             IndexExpr{text, isList, length, meta->second.type == ScalarType::Bool, "", {}}));
       };
       if (input.kind != ProgramInput::Kind::User) {
         if (exported.tensors.count(input.target) && isUsed(input.value))
-          indices[input.value] = storedIntegers(input, shape, meta->second.type == ScalarType::Bool);
+          indices[input.value] =
+              indexSources.function(storedIntegers(input, shape, meta->second.type == ScalarType::Bool));
+        continue;
+      }
+      if (std::optional<IndexTensor> flat = flatInput(name, shape, meta->second.type == ScalarType::Bool)) {
+        if (flat->value)
+          indices[input.value] = *flat;
         continue;
       }
       // The axis that is long is one whose size is not fixed, or the last.
       size_t longest = shape.size();
       for (auto [i, size] : llvm::enumerate(shape))
         if (!size.getFactors().empty())
-          longest = longest == shape.size() ? i : shape.size() + 1;
+          longest = i;
       if (longest == shape.size() && !shape.empty())
         longest = shape.size() - 1;
-      if (longest > shape.size() || shape.size() > 2)
-        continue; // without a meaning as maps; refused where it is used
       for (auto [i, size] : llvm::enumerate(shape))
         tensor.dims.push_back({i == longest              ? IndexDim::Kind::Long
                                : size == SymbolicExpr(1) ? IndexDim::Kind::Unit
@@ -335,7 +364,7 @@ RecoveredProgram Recover::run() {
         for (int64_t i = 0; i < shape[1 - longest].getNumber(); ++i)
           add(longest == 1 ? name + "[" + std::to_string(i) + "]" : "column(" + name + ", " + std::to_string(i) + ")",
               shape[longest], true);
-      indices[input.value] = std::move(tensor);
+      indices[input.value] = indexSources.function(tensor);
       continue;
     }
     Operation operation;
@@ -529,8 +558,7 @@ RecoveredProgram Recover::finish() {
   deriveSpaces();
   for (RecoveredSpace &space : program.spaces)
     if (space.extent < 0) {
-      bool known = llvm::all_of(space.size.getFactors(), [&](auto &term) { return symbolSources.count(term.first); });
-      space.source = known ? sourceOf(space.size) : "";
+      space.source = isKnown(space.size) ? sourceOf(space.size) : "";
     }
   return std::move(program);
 }

@@ -15,6 +15,7 @@
 #define GNNC_LIB_FRONTEND_PYTORCH_RECOVER_H
 
 #include "PyTorch/IndexExpr.h"
+#include "PyTorch/Indices/Sources.h"
 #include "PyTorch/Normalise.h"
 #include "PyTorch/Program.h"
 
@@ -94,8 +95,12 @@ private:
   Tensor tensor(const NormalNode &node, const std::string &name);
   Tensor tensorOf(const std::string &name);
   bool isIndex(const NormalNode &node, const std::string &name) const;
-  const IndexTensor &index(const NormalNode &node, const std::string &name);
-  const IndexTensor &indexOf(const std::string &name);
+  /// A tensor of integers as a function of its points, and as lists.
+  IndexTensor indexFunction(const NormalNode &node, const std::string &name);
+  IndexTensor indexFunctionOf(const std::string &name);
+  IndexTensor indexFunctionArgument(const NormalNode &node, const std::string &name);
+  IndexLists index(const NormalNode &node, const std::string &name);
+  IndexLists indexOf(const std::string &name);
   std::optional<double> number(const NormalNode &node, const std::string &name) const;
   double number(const NormalNode &node, const std::string &name, double absent) const;
   int64_t integer(const NormalNode &node, const std::string &name, int64_t absent) const;
@@ -109,6 +114,7 @@ private:
   size_t axisNumber(const NormalNode &node, const std::string &name, int64_t absent, size_t rank) const;
   void define(const NormalNode &node, Tensor tensor, size_t output = 0);
   void define(const NormalNode &node, IndexTensor tensor, size_t output = 0);
+  void define(const NormalNode &node, const IndexLists &lists, size_t output = 0);
   /// The sizes that the file gives for an output.
   std::vector<SymbolicExpr> sizes(const NormalNode &node, size_t output = 0) const;
   std::vector<SymbolicExpr> sizesOf(const std::string &name) const;
@@ -122,7 +128,8 @@ private:
   std::string nameOfInput(const ProgramInput &input) const;
   std::string nameOfStored(const ProgramInput &input) const;
   std::optional<double> storedNumber(const std::string &name) const;
-  IndexTensor storedIntegers(const ProgramInput &input, const std::vector<SymbolicExpr> &shape, bool isTruth);
+  IndexLists storedIntegers(const ProgramInput &input, const std::vector<SymbolicExpr> &shape, bool isTruth);
+  std::optional<IndexTensor> flatInput(const std::string &name, const std::vector<SymbolicExpr> &shape, bool isTruth);
   void solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>> &sizes);
 
   //===--- Spaces and maps (RecoverMaps.cpp) -------------------------------===//
@@ -137,16 +144,17 @@ private:
   Tensor toSpace(Tensor x, size_t dim, int space);
   Tensor withoutRow(Tensor x, size_t dim);
   Tensor toAxis(Tensor x, size_t dim);
-  Tensor gather(Tensor x, size_t dim, const IndexTensor &index);
-  Tensor gatherTwo(const Tensor &x, size_t dim, const IndexTensor &a, const IndexTensor &b);
+  Tensor gather(Tensor x, size_t dim, const IndexLists &index);
+  Tensor gatherTwo(const Tensor &x, size_t dim, const IndexLists &a, const IndexLists &b);
   Tensor gatherOfGroup(Tensor x, size_t dim, const Index &at);
   Tensor gatherList(Tensor x, size_t dim, const Index &index);
   Tensor rowsFrom(const Tensor &x, size_t dim, const Index &first, const Index &last, int64_t step,
                   const SymbolicExpr &length);
   /// The list that scatters and gathers along `dim` go by; the other axes must repeat it.
-  Index listAlong(const IndexTensor &index, size_t dim);
+  Index listAlong(const IndexLists &index, size_t dim);
+  static bool isListAlong(const IndexLists &index, size_t dim);
   using Writing = std::function<Tensor(Tensor base, Tensor source)>;
-  Tensor wherePlaced(Tensor base, Tensor source, const IndexTensor &index, size_t dim, const Writing &write,
+  Tensor wherePlaced(Tensor base, Tensor source, const IndexLists &index, size_t dim, const Writing &write,
                      size_t axis = 0);
   Tensor scatter(Tensor base, size_t dim, const Index &index, Tensor source, const std::string &function,
                  bool includeSelf);
@@ -241,16 +249,24 @@ private:
   void opTop(const NormalNode &node);
   int choose(Operation choice, const SymbolicExpr &length, const std::string &name);
   int onElements(const Tensor &x, const char *what, const char *hint = "");
-  IndexTensor keptWhere(int condition, const SymbolicExpr &length);
+  IndexLists keptWhere(int condition, const SymbolicExpr &length);
   int choiceOf(const Index &list) const;
   Index groupsOfBest(const Index &list) const;
   std::optional<int> truthOfChosen(const Index &mask, std::vector<std::string> *defined);
   bool mayBeUndefined(const Index &list) const;
   /// Of each list of kept elements, by its text, the places that are defined on all of them.
   std::map<std::string, std::set<std::string>> definedWhere;
-  std::optional<IndexTensor> keptPlaces(const std::string &name, const SymbolicExpr &length);
+  std::optional<IndexLists> keptPlaces(const std::string &name, const SymbolicExpr &length);
   std::map<int, std::pair<SymbolicExpr, int>> keptBy; ///< a mask's value: how many it keeps, and the choice
-  int groupMap(const IndexTensor &groups, int from, int to);
+  int groupMap(const IndexLists &groups, int from, int to);
+
+  //===--- Places that differ by feature (RecoverEach.cpp) ------------------===//
+  size_t rowsOfPlaces(const Tensor &x, size_t dim, const IndexTensor &at) const;
+  static std::optional<size_t> featureOfPlaces(const IndexTensor &at, size_t dim, size_t rows);
+  Tensor firstOf(const Tensor &x, size_t axis, const SymbolicExpr &count);
+  Tensor isPlaceOf(const Index &places, const Tensor &like, size_t dim, size_t rows);
+  Tensor gatherEach(Tensor x, size_t dim, const IndexTensor &at);
+  Tensor scatterEach(Tensor base, size_t dim, const IndexTensor &at, Tensor source, const std::string &function);
 
   //===--- Computed places (RecoverChosen.cpp) -----------------------------===//
   Tensor isPlace(const Tensor &number, size_t dim, int64_t count);
@@ -268,38 +284,32 @@ private:
   Index constant(int64_t value) const;
   Index sizeIndex(const SymbolicExpr &size) const;
   Index nonzero(const Index &mask, const SymbolicExpr &length);
-  Index takeFrom(const Index &list, const Index &at);
-  Index inTurn(const std::vector<Index> &lists);
-  std::vector<Index> listsInTurn(const Index &list);
+  std::vector<Index> partsInTurn(const Index &list);
   Index elementOf(const Index &list, int64_t at);
   Index listOf(const std::vector<Index> &numbers);
-  IndexTensor unrolled(const IndexTensor &tensor, size_t dim);
-  IndexTensor withComponents(const IndexTensor &tensor, size_t dim);
-  IndexTensor withoutCopies(IndexTensor tensor);
-  IndexTensor chosen(const IndexTensor &tensor, size_t dim, const std::vector<int64_t> &places);
-  IndexTensor joined(std::vector<IndexTensor> parts, size_t dim, const std::vector<SymbolicExpr> &wanted);
-  static IndexTensor expanded(IndexTensor tensor, const std::vector<SymbolicExpr> &wanted);
-  std::optional<std::vector<int64_t>> constantsOf(IndexTensor tensor);
-  std::optional<Tensor> asOneHot(const IndexTensor &index);
+  IndexLists unrolled(const IndexLists &tensor, size_t dim);
+  IndexLists withComponents(const IndexLists &tensor, size_t dim);
+  IndexLists withoutCopies(IndexLists tensor);
+  std::optional<std::vector<int64_t>> constantsOf(IndexLists tensor);
+  std::optional<Tensor> asOneHot(const IndexLists &index);
   bool givesTruth(const NormalNode &node) const;
   bool isUsed(const std::string &name) const;
-  static std::vector<SymbolicExpr> sizesOfIndex(const IndexTensor &tensor) {
-    std::vector<SymbolicExpr> sizes;
-    for (const IndexDim &dim : tensor.dims)
-      sizes.push_back(dim.size);
-    return sizes;
-  }
-  IndexTensor indexArgument(const NormalNode &node, const std::string &name);
-  IndexTensor shaped(const IndexTensor &tensor, const std::vector<SymbolicExpr> &sizes);
-  IndexTensor elementwise(const std::string &function, std::vector<IndexTensor> operands, bool isTruth,
+  IndexLists indexArgument(const NormalNode &node, const std::string &name);
+  IndexTensor elementwise(const std::string &function, const std::vector<IndexTensor> &operands, bool isTruth,
                           const std::vector<SymbolicExpr> &sizes);
-  void writeColumns(const NormalNode &node);
-  IndexTensor filledIndex(int64_t value, const std::vector<SymbolicExpr> &sizes, bool isTruth);
-  IndexTensor selected(const IndexTensor &tensor, size_t dim, int64_t element);
-  IndexTensor mapped(const IndexTensor &tensor, const std::vector<SymbolicExpr> &sizes,
-                     const std::function<Index(const Index &)> &function);
+  IndexTensor numberTensor(int64_t value);
+  IndexTensor eachList(const IndexTensor &x, size_t dim, const SymbolicExpr &length,
+                       const std::function<Index(const Index &)> &function);
+  bool isKnown(const SymbolicExpr &size) const;
+  std::optional<std::string> sourceOfSymbol(const std::string &symbol) const;
+  SymbolicExpr resolvedSize(const SymbolicExpr &size) const;
+  void writePlaces(const NormalNode &node);
+  IndexTensor placesAlong(const NormalNode &node, const std::string &name, const SymbolicExpr &size,
+                          const SymbolicExpr &length);
+  IndexTensor readable(const IndexTensor &x, size_t dim);
+  IndexTensor bestPlace(const IndexTensor &x, size_t dim, bool isLargest);
   /// An integer tensor as numbers without a gradient.
-  Tensor asNumbers(const IndexTensor &index);
+  Tensor asNumbers(const IndexLists &index);
   int inputFrom(const Index &index, const std::string &name);
   int onesOf(int space);
   std::vector<int64_t> constantIntegers(const std::string &name) const;
@@ -326,10 +336,15 @@ private:
   void intRepeat(const NormalNode &node);
   void intCat(const NormalNode &node);
   void intReplacePart(const NormalNode &node);
-  void replacePartOfList(const NormalNode &node, const IndexTensor &x, IndexTensor source, size_t dim);
   void intCopy(const NormalNode &node);
   void intSlice(const NormalNode &node);
   void intFlip(const NormalNode &node);
+  void intUnfold(const NormalNode &node);
+  void intPad(const NormalNode &node);
+  void intDiagonal(const NormalNode &node);
+  void intTogether(const NormalNode &node);
+  void intOuter(const NormalNode &node);
+  void intPower(const NormalNode &node);
   std::vector<std::pair<int64_t, size_t>> rollOf(const NormalNode &node, size_t rank) const;
   Index rolledPlaces(int64_t shift, const SymbolicExpr &size);
   void intRoll(const NormalNode &node);
@@ -337,8 +352,10 @@ private:
   void intNonzero(const NormalNode &node);
   void intPut(const NormalNode &node);
   void intList(const NormalNode &node);
-  void uniqueColumns(const NormalNode &node, const IndexTensor &x, size_t dim);
-  void defineInverse(const NormalNode &node, const Index &list, const SymbolicExpr &length);
+  void intUnique(const NormalNode &node, const IndexTensor &x);
+  void uniqueColumns(const NormalNode &node, const IndexLists &x, size_t dim);
+  void defineInverse(const NormalNode &node, const Index &list, const SymbolicExpr &length,
+                     const std::vector<SymbolicExpr> &shape);
   void intReduce(const NormalNode &node);
   void intScatter(const NormalNode &node);
   void intInterleave(const NormalNode &node);
@@ -360,7 +377,7 @@ private:
   void opUnsqueeze(const NormalNode &node);
   void opExpand(const NormalNode &node);
   void opRepeat(const NormalNode &node);
-  Tensor moved(const NormalNode &node, const Tensor &x) const;
+  std::vector<size_t> transposedAxes(const NormalNode &node, size_t rank) const;
   void opTranspose(const NormalNode &node);
   void opSelect(const NormalNode &node);
   void opSlice(const NormalNode &node);
@@ -375,17 +392,18 @@ private:
   void opMatmul(const NormalNode &node);
   void opEinsum(const NormalNode &node);
   void opGather(const NormalNode &node);
-  std::optional<std::vector<int64_t>> knownPlaces(const IndexTensor &mask);
+  std::optional<std::vector<int64_t>> knownPlaces(const IndexLists &mask);
   IndexTensor fromFront(const IndexTensor &at, const SymbolicExpr &size);
+  IndexLists fromFront(const IndexLists &at, const SymbolicExpr &size);
   void opIndex(const NormalNode &node);
   void opScatter(const NormalNode &node);
   void opIndexAdd(const NormalNode &node);
   void opIndexPut(const NormalNode &node);
-  Index oneList(const IndexTensor &at);
+  Index oneList(const IndexLists &at);
   bool putAtKnownPairs(const NormalNode &node, const Tensor &base, Tensor values,
                        const std::vector<std::string> &places);
-  void addAtPairs(const NormalNode &node, const Tensor &base, Tensor values, const IndexTensor &rows,
-                  const IndexTensor &columns);
+  void addAtPairs(const NormalNode &node, const Tensor &base, Tensor values, const IndexLists &rows,
+                  const IndexLists &columns);
   void opSegmentReduce(const NormalNode &node);
   void opEmbeddingBag(const NormalNode &node);
   void opOneHot(const NormalNode &node);
@@ -513,6 +531,9 @@ private:
   RecoveredProgram program;
   std::map<std::string, Tensor> tensors;
   std::map<std::string, IndexTensor> indices;
+  IndexAlgebra algebra;
+  IndexSources indexSources{algebra, [this](const SymbolicExpr &size) { return sizeIndex(size); },
+                            [this](const SymbolicExpr &size) { return resolvedSize(size); }};
   std::map<std::string, std::string> symbolSources; ///< what a symbol's value is computed from
   EqualSizes equalSizes;
   std::map<std::string, SymbolicExpr> knownSizes; ///< symbols that are sums of others, or a number

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PyTorch/Indices/Views.h"
 #include "PyTorch/Recover.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -32,7 +33,7 @@ Tensor Recover::tensorOf(const std::string &name) {
   if (auto found = tensors.find(name); found != tensors.end())
     return found->second;
   if (auto found = indices.find(name); found != indices.end())
-    return asNumbers(found->second);
+    return asNumbers(indexOf(name));
   if (auto found = normal.integers.find(name); found != normal.integers.end())
     return {{}, sizeAsNumber(expression(found->second))};
   throw Refusal{"'" + name + "' is no tensor that gnnc has a meaning for"};
@@ -52,18 +53,31 @@ bool Recover::isIndex(const NormalNode &node, const std::string &name) const {
   return value && indices.count(value->name) != 0;
 }
 
-const IndexTensor &Recover::indexOf(const std::string &name) {
+IndexTensor Recover::indexFunctionOf(const std::string &name) {
   auto found = indices.find(name);
   if (found == indices.end())
     throw Refusal{"'" + name +
                   "' depends on computed numbers, so the rows that it selects are known only when the model runs; a "
                   "model's spaces must follow from its integer inputs"};
-  return found->second;
+  // Sizes may have turned out to be equal to others since it was made.
+  IndexTensor &tensor = found->second;
+  std::vector<SymbolicExpr> sizes;
+  for (const SymbolicExpr &size : tensor.sizes)
+    sizes.push_back(resolvedSize(size));
+  if (sizes != tensor.sizes) {
+    tensor.sizes = sizes;
+    tensor.value = algebra.at(tensor.value, views::coordinates(algebra, sizes));
+  }
+  return tensor;
 }
 
-const IndexTensor &Recover::index(const NormalNode &node, const std::string &name) {
-  return indexOf(nameOf(node, name));
+IndexTensor Recover::indexFunction(const NormalNode &node, const std::string &name) {
+  return indexFunctionOf(nameOf(node, name));
 }
+
+IndexLists Recover::indexOf(const std::string &name) { return indexSources.lists(indexFunctionOf(name)); }
+
+IndexLists Recover::index(const NormalNode &node, const std::string &name) { return indexOf(nameOf(node, name)); }
 
 std::optional<double> Recover::number(const NormalNode &node, const std::string &name) const {
   const Argument *argument = find(node, name);
@@ -166,8 +180,12 @@ SymbolicExpr Recover::expression(const Size &size) const {
   // A size that is none of integers, such as the root of one, is a symbol of its own.
   if (!size.linear)
     return SymbolicExpr::of(size.text);
-  SymbolicExpr result(size.linear->getNumber());
-  for (auto &[symbol, factor] : size.linear->getFactors())
+  return resolvedSize(*size.linear);
+}
+
+SymbolicExpr Recover::resolvedSize(const SymbolicExpr &size) const {
+  SymbolicExpr result(size.getNumber());
+  for (auto &[symbol, factor] : size.getFactors())
     result += resolved(symbol) * factor;
   return result;
 }
@@ -233,16 +251,17 @@ void Recover::define(const NormalNode &node, Tensor tensor, size_t output) {
 }
 
 void Recover::define(const NormalNode &node, IndexTensor tensor, size_t output) {
-  if (output >= node.outputs.size())
-    throw Refusal{"expected an output"};
   std::vector<SymbolicExpr> wanted = sizes(node, output);
-  bool fits = wanted.size() == tensor.dims.size();
-  for (auto [dim, size] : llvm::zip(tensor.dims, wanted))
-    fits &= dim.size == size;
-  if (!fits)
+  for (SymbolicExpr &size : tensor.sizes)
+    size = resolvedSize(size);
+  if (tensor.sizes != wanted)
     throw Refusal{"the file and the operands give the result of '" + node.op + "' different shapes"};
-  for (const Index &each : tensor.components)
+  indices[node.outputs[output]] = std::move(tensor);
+}
+
+void Recover::define(const NormalNode &node, const IndexLists &lists, size_t output) {
+  define(node, indexSources.function(lists), output);
+  for (const Index &each : lists.components)
     if (each->isList)
       learnSymbol(each->length, "length(" + each->text + ")");
-  indices[node.outputs[output]] = std::move(tensor);
 }

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PyTorch/Indices/Views.h"
 #include "PyTorch/Recover.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -22,75 +23,122 @@ using Kind = IndexDim::Kind;
 // Indexing
 //===----------------------------------------------------------------------===//
 
+/// What an index says of an axis, counted from the front: of a mask the places where it is true.
+IndexTensor Recover::placesAlong(const NormalNode &node, const std::string &name, const SymbolicExpr &size,
+                                 const SymbolicExpr &length) {
+  if (std::optional<IndexLists> kept = keptPlaces(name, length))
+    return indexSources.function(*kept);
+  IndexTensor at = indexFunctionOf(name);
+  if (at.isTruth) {
+    if (at.sizes.size() != 1)
+      throw Refusal{"a mask of several axes on integers"};
+    IndexLists mask = indexSources.lists(at, 0);
+    std::vector<Index> places;
+    if (std::optional<std::vector<int64_t>> known = constantsOf(mask)) {
+      for (auto [place, isTaken] : llvm::enumerate(*known))
+        if (isTaken)
+          places.push_back(constant(int64_t(place)));
+      Index list = listOf(places);
+      knowSize(length, list->length);
+      return indexSources.function({{{Kind::Long, list->length}}, {list}});
+    }
+    Index list = nonzero(mask.components[0], length);
+    return indexSources.function({{{Kind::Long, list->length}}, {list}});
+  }
+  return fromFront(at, size);
+}
+
+/// An integer tensor of which numbers that the graph gives may say which element along an axis is read. Along an axis
+/// of a fixed size beside one that is not, all elements are there to be chosen from.
+IndexTensor Recover::readable(const IndexTensor &x, size_t dim) {
+  if (!IndexAlgebra::dependsOn(x.value, dim))
+    return x;
+  const SymbolicExpr &size = x.sizes[dim];
+  bool isBeside = false;
+  for (size_t other = 0; other < x.sizes.size(); ++other)
+    isBeside |= other != dim && IndexAlgebra::dependsOn(x.value, other) && !x.sizes[other].getFactors().empty();
+  constexpr int64_t kMostChoices = 64;
+  if (!isBeside || !size.getFactors().empty() || size.getNumber() > kMostChoices)
+    return indexSources.function(indexSources.lists(x, dim));
+  std::vector<IndexTerm> places = views::coordinates(algebra, x.sizes), parts;
+  std::vector<Index> numbers;
+  IndexTerm place = places[dim];
+  for (int64_t i = 0; i < size.getNumber(); ++i) {
+    numbers.push_back(constant(i));
+    places[dim] = algebra.number(SymbolicExpr(i));
+    parts.push_back(algebra.at(x.value, places));
+  }
+  // The list 0, 1, ... has no element where the place is none.
+  IndexTensor result = x;
+  IndexExpr checked = *listOf(numbers);
+  checked.numbers = nullptr;
+  result.value = algebra.choose(algebra.element(std::make_shared<IndexExpr>(std::move(checked)), place), parts);
+  return result;
+}
+
 void Recover::intIndex(const NormalNode &node) {
-  Refusal none{"it indexes integers in a way that has no meaning as maps"};
-  IndexTensor x = index(node, "self"), at;
-  size_t dim = 0;
-  if (node.op == "index") {
-    std::vector<std::string> places = names(node, "indices");
-    dim = places.size();
-    for (size_t i = 0; i < places.size(); ++i)
-      if (!places[i].empty()) {
-        if (dim != places.size())
-          throw Refusal{"it is indexed along two axes at once"};
-        dim = i;
-      }
-    std::optional<IndexTensor> kept = keptPlaces(places.at(dim), sizes(node).at(dim));
-    at = kept ? *kept : indexOf(places.at(dim));
-  } else {
-    at = index(node, node.op == "masked_select" ? "mask" : "index");
-    dim = node.op == "masked_select" || node.op == "take" ? 0 : axisNumber(node, "dim", 0, x.dims.size());
-    if ((node.op == "masked_select" || node.op == "take") && x.dims.size() != 1)
-      throw none;
+  IndexTensor x = indexFunction(node, "self");
+  if (node.op == "gather") {
+    size_t dim = axisNumber(node, "dim", 0, x.sizes.size());
+    IndexTensor at = indexFunction(node, "index");
+    if (!at.value->isKnown)
+      x = readable(x, dim);
+    return define(node, views::gatherAlong(algebra, x, dim, at));
   }
-  // Rows chosen by numbers that are known now: edge_index[[1, 0]].
-  if (x.dims.at(dim).kind != Kind::Long && at.dims.size() == 1 && node.op != "gather") {
-    std::optional<std::vector<int64_t>> numbers = constantsOf(at);
-    bool isTruth = !at.components.empty() && at.components[0]->isTruth;
-    if (!numbers || isTruth)
-      throw none;
-    if (at.dims[0].kind == Kind::Repeat)
-      numbers->assign(size_t(at.dims[0].size.getNumber()), numbers->at(0));
-    return define(node, chosen(x, dim, *numbers));
-  }
+  std::vector<std::string> names;
+  if (node.op == "index")
+    names = this->names(node, "indices");
+  else
+    names.assign(1, nameOf(node, node.op == "masked_select" ? "mask" : "index"));
+  if (node.op == "index_select")
+    names.insert(names.begin(), axisNumber(node, "dim", 0, x.sizes.size()), "");
+  if (node.op == "take" && x.sizes.size() != 1)
+    throw Refusal{"take from integers with several axes; use reshape(-1)"};
   std::vector<SymbolicExpr> wanted = sizes(node);
-  if (node.op == "gather")
-    at = {{{Kind::Long, at.dims.at(dim).size}}, {listAlong(at, dim)}};
-  at = withoutCopies(at);
-  if (x.dims.at(dim).kind != Kind::Long)
-    throw none;
-  // The index's own axes stand in the place of the axis that it indexes; one of them may be long.
-  std::vector<Index> lists;
-  for (const Index &component : at.components)
-    lists.push_back(component->isTruth && component->isList ? nonzero(component, wanted.at(dim)) : component);
+  std::vector<size_t> dims;
+  for (auto [dim, name] : llvm::enumerate(names))
+    if (!name.empty())
+      dims.push_back(dim);
+  bool areNeighbours = !dims.empty() && dims.back() < x.sizes.size() && dims.back() - dims[0] + 1 == dims.size();
+  if (!areNeighbours)
+    throw Refusal{"integers are indexed along axes that do not follow each other"};
+  std::vector<IndexTensor> places;
+  for (size_t dim : dims) {
+    places.push_back(placesAlong(node, names[dim], x.sizes[dim], wanted.at(dims[0])));
+    if (!places.back().value->isKnown)
+      x = readable(x, dim);
+  }
   wanted = sizes(node); // two symbols may have turned out to be one
-  size_t stride = strideOf(x, dim);
-  IndexTensor result;
-  result.dims.assign(x.dims.begin(), x.dims.begin() + ptrdiff_t(dim));
-  for (size_t i = 0; i < at.dims.size(); ++i)
-    result.dims.push_back({at.dims[i].kind, wanted.at(dim + i)});
-  result.dims.insert(result.dims.end(), x.dims.begin() + ptrdiff_t(dim) + 1, x.dims.end());
-  for (size_t outer = 0; outer < x.components.size() / stride; ++outer)
-    for (const Index &list : lists)
-      for (size_t inner = 0; inner < stride; ++inner)
-        result.components.push_back(takeFrom(x.components[outer * stride + inner], list));
-  define(node, result);
+  // The index's own axes stand in the place of the axes that it indexes.
+  size_t width = wanted.size() + dims.size() - x.sizes.size();
+  std::vector<SymbolicExpr> own(wanted.begin() + ptrdiff_t(dims[0]), wanted.begin() + ptrdiff_t(dims[0] + width));
+  std::vector<IndexTerm> inside;
+  for (size_t i = 0; i < width; ++i)
+    inside.push_back(algebra.coordinate(dims[0] + i, own[i]));
+  std::vector<IndexTerm> at;
+  for (size_t dim = 0; dim < x.sizes.size(); ++dim) {
+    if (dim >= dims[0] && dim <= dims.back())
+      at.push_back(algebra.at(views::expand(algebra, places[dim - dims[0]], own).value, inside));
+    else
+      at.push_back(algebra.coordinate(dim < dims[0] ? dim : dim + width - dims.size(), x.sizes[dim]));
+  }
+  define(node, IndexTensor{wanted, algebra.at(x.value, at), x.isTruth});
 }
 
 void Recover::intNonzero(const NormalNode &node) {
   if (std::string mask = nameOf(node, node.op == "where" ? "condition" : "self"); !indices.count(mask))
-    if (std::optional<IndexTensor> kept = keptPlaces(mask, sizes(node).at(0))) {
+    if (std::optional<IndexLists> kept = keptPlaces(mask, sizes(node).at(0))) {
       if (sizes(node).size() == 2)
         kept->dims.push_back({});
       return define(node, *kept);
     }
-  const IndexTensor &x = index(node, node.op == "where" ? "condition" : "self");
+  const IndexLists &x = index(node, node.op == "where" ? "condition" : "self");
   if (x.dims.size() != 1 || x.dims[0].kind != Kind::Long)
     throw Refusal{"'" + node.op + "': expected one axis, of the graph's elements, found " +
                   (x.dims.size() == 1 ? "one of fixed size" : std::to_string(x.dims.size()) + " axes")};
   std::vector<SymbolicExpr> wanted = sizes(node);
   Index list = nonzero(x.components[0], wanted.at(0));
-  IndexTensor result{{{Kind::Long, sizes(node).at(0)}}, {list}};
+  IndexLists result{{{Kind::Long, sizes(node).at(0)}}, {list}};
   if (wanted.size() == 2)
     result.dims.push_back({});
   define(node, result);
@@ -100,14 +148,15 @@ void Recover::intPut(const NormalNode &node) {
   const std::string &op = node.op;
   if (op == "scatter" && has(node, "reduce"))
     throw Refusal{"it writes integers in a way that has no meaning in gnnc"};
-  if (op == "scatter" && index(node, "self").dims.size() == 2)
-    return writeColumns(node);
-  IndexTensor base = index(node, "self");
-  IndexTensor at = op == "index_put" ? indexOf(names(node, "indices").at(0)) : index(node, "index");
-  IndexTensor values = indexArgument(node, op == "index_put"    ? "values"
-                                           : op == "index_copy" ? "source"
-                                           : has(node, "value") ? "value"
-                                                                : "src");
+  if (op == "scatter" && indexFunction(node, "self").sizes.size() > 1)
+    return writePlaces(node);
+  IndexLists base = indexSources.lists(
+      indexFunction(node, "self"), indexFunction(node, "self").sizes.empty() ? std::nullopt : std::optional<size_t>(0));
+  IndexLists at = op == "index_put" ? indexOf(names(node, "indices").at(0)) : index(node, "index");
+  IndexLists values = indexArgument(node, op == "index_put"    ? "values"
+                                          : op == "index_copy" ? "source"
+                                          : has(node, "value") ? "value"
+                                                               : "src");
   bool isPlain = base.dims.size() == 1 && base.dims[0].kind == Kind::Long && at.dims.size() == 1 &&
                  at.dims[0].kind == Kind::Long && values.components.size() == 1 && values.dims.size() <= 1 &&
                  (op != "index_put" || names(node, "indices").size() == 1);
@@ -119,14 +168,14 @@ void Recover::intPut(const NormalNode &node) {
   if (list->isTruth) {
     if (value->isList)
       throw Refusal{"it writes several integers by a mask"};
-    return define(node, {{base.dims}, {call("where", {list, value, base.components[0]}, length, isTruth)}});
+    return define(node, IndexLists{{base.dims}, {call("where", {list, value, base.components[0]}, length, isTruth)}});
   }
   // All places in order: nothing of what was there is left.
   bool isEverywhere = list->function == "arange" && literalOf(list->arguments[0]) == 0 &&
                       literalOf(list->arguments[2]) == 1 && list->length == length && value->isList;
   if (isEverywhere)
-    return define(node, {{base.dims}, {value}});
-  define(node, {{base.dims}, {call("put", {base.components[0], list, value}, length, isTruth)}});
+    return define(node, IndexLists{{base.dims}, {value}});
+  define(node, IndexLists{{base.dims}, {call("put", {base.components[0], list, value}, length, isTruth)}});
 }
 
 //===----------------------------------------------------------------------===//
@@ -134,7 +183,7 @@ void Recover::intPut(const NormalNode &node) {
 //===----------------------------------------------------------------------===//
 
 /// Different columns of an edge list, in order: each is one number, of which the first row is the larger part.
-void Recover::uniqueColumns(const NormalNode &node, const IndexTensor &x, size_t dim) {
+void Recover::uniqueColumns(const NormalNode &node, const IndexLists &x, size_t dim) {
   const SymbolicExpr &count = x.dims.at(dim).size;
   auto bound = [&](const char *function, const Index &list) { // 0 where there are no columns
     return callScalar(function, {call("cat", {list, constant(0)}, count + SymbolicExpr(1))});
@@ -147,92 +196,123 @@ void Recover::uniqueColumns(const NormalNode &node, const IndexTensor &x, size_t
   SymbolicExpr length = sizes(node).at(dim);
   Index unique = call("unique", {numbers}, length);
   learnSymbol(length, "length(" + unique->text + ")");
-  IndexTensor result = x;
+  IndexLists result = x;
   result.dims[dim].size = length;
   result.components = {call("div", {unique, base}, length),
                        call("add", {call("mod", {unique, base}, length), least}, length)};
   define(node, result, 0);
-  defineInverse(node, numbers, length);
+  defineInverse(node, numbers, length, {numbers->length});
 }
 
 /// The further results of `unique`: which of its numbers each of the list's is, and how many are the same.
-void Recover::defineInverse(const NormalNode &node, const Index &list, const SymbolicExpr &length) {
+void Recover::defineInverse(const NormalNode &node, const Index &list, const SymbolicExpr &length,
+                            const std::vector<SymbolicExpr> &shape) {
   Index inverse = call("inverse", {list}, list->length);
   auto isWanted = [&](size_t output, const char *name) {
     return node.outputs.size() > output && !node.outputs[output].empty() &&
            flag(node, name, node.op == "unique_dim" && output == 1);
   };
   if (isWanted(1, "return_inverse"))
-    define(node, IndexTensor{{{Kind::Long, list->length}}, {inverse}}, 1);
+    define(node, views::reshape(algebra, indexSources.function({{{Kind::Long, list->length}}, {inverse}}), shape), 1);
   if (isWanted(2, "return_counts"))
-    define(
-        node,
-        IndexTensor{{{Kind::Long, length}}, {call("scatter_sum", {inverse, constant(1), sizeIndex(length)}, length)}},
-        2);
+    define(node,
+           IndexLists{{{Kind::Long, length}}, {call("scatter_sum", {inverse, constant(1), sizeIndex(length)}, length)}},
+           2);
 }
 
+/// Orders, sums so far and differences of the lists along an axis.
 void Recover::intList(const NormalNode &node) {
   const std::string &op = node.op;
-  const IndexTensor x = index(node, "self");
+  IndexTensor x = indexFunction(node, "self");
   Refusal none{"'" + op + "' of integers with these arguments has no meaning in gnnc"};
-  if (op == "unique_dim" && x.dims.size() == 2 && x.components.size() == 2) {
-    size_t dim = axisNumber(node, "dim", 0, 2);
-    if (x.dims[dim].kind == Kind::Long && flag(node, "sorted", true))
-      return uniqueColumns(node, x, dim);
-  }
-  if (x.dims.size() != 1 || x.components.size() != 1)
+  if (op == "_unique2" || op == "unique_dim")
+    return intUnique(node, x);
+  if (x.sizes.empty())
     throw none;
-  SymbolicExpr length = sizes(node).at(0);
-  Index list = x.dims[0].kind == Kind::Long ? x.components[0] : nullptr;
-  if (!list)
-    list = listOf(withComponents(x, 0).components);
+  bool isOfLast = op == "diff" || op == "argsort" || op == "sort";
+  size_t dim = axisNumber(node, "dim", isOfLast ? -1 : 0, x.sizes.size());
+  SymbolicExpr length = sizes(node).at(dim);
   if (op == "diff") {
     if (integer(node, "n", 1) != 1)
       throw none;
-    std::vector<Index> pieces;
-    SymbolicExpr whole = list->length;
-    for (const char *name : {"prepend", "", "append"}) {
-      if (!*name) {
-        pieces.push_back(list);
-        continue;
-      }
-      if (!has(node, name))
-        continue;
-      const IndexTensor &more = index(node, name);
-      if (more.dims.size() != 1 || more.dims[0].kind != Kind::Long || more.components.size() != 1)
-        throw none;
-      pieces.push_back(more.components[0]);
-      whole += more.dims[0].size;
-    }
-    if (pieces.size() > 1)
-      list = call("cat", pieces, whole);
-    return define(node, {{{Kind::Long, length}}, {call("diff", {list}, length)}});
-  }
-  if (op == "_unique2" || op == "unique_dim") {
-    if (!flag(node, "sorted", true))
-      throw none;
-    Index unique = call("unique", {list}, length);
-    learnSymbol(length, "length(" + unique->text + ")");
-    define(node, IndexTensor{{{Kind::Long, length}}, {unique}}, 0);
-    return defineInverse(node, list, length);
+    std::vector<IndexTensor> pieces;
+    for (const char *name : {"prepend", "", "append"})
+      if (!*name)
+        pieces.push_back(x);
+      else if (has(node, name))
+        pieces.push_back(indexFunction(node, name));
+    x = views::concatenate(algebra, pieces, dim);
+    return define(node, eachList(x, dim, length, [&](const Index &list) { return call("diff", {list}, length); }));
   }
   if (op == "cumsum")
-    return define(node, {{{Kind::Long, length}}, {call("cumsum", {list}, length)}});
+    return define(node, eachList(x, dim, length, [&](const Index &list) { return call("cumsum", {list}, length); }));
   // Equal elements keep their order, which PyTorch leaves open where it is not asked for.
-  if (flag(node, "descending", false))
-    throw none;
-  Index order = call("argsort", {list}, list->length);
+  bool isDown = flag(node, "descending", false);
+  auto order = [&](const Index &list) {
+    return call("argsort", {isDown ? call("neg", {list}, length) : list}, length);
+  };
+  IndexTensor places = eachList(x, dim, length, order);
   if (op == "argsort")
-    return define(node, {{{Kind::Long, length}}, {order}});
+    return define(node, places);
   bool hasPlaces = node.outputs.size() > 1 && !node.outputs[1].empty() && isUsed(node.outputs[1]);
-  define(node, IndexTensor{{{Kind::Long, length}}, {call("take", {list, order}, list->length)}}, 0);
+  define(node, eachList(x, dim, length, [&](const Index &list) { return call("take", {list, order(list)}, length); }),
+         0);
   if (hasPlaces)
-    define(node, IndexTensor{{{Kind::Long, length}}, {order}}, 1);
+    define(node, places, 1);
 }
 
-/// One number of all, or of the components along a fixed axis.
+/// The numbers or the columns that are there, in order.
+void Recover::intUnique(const NormalNode &node, const IndexTensor &given) {
+  Refusal none{"'" + node.op + "' of integers with these arguments has no meaning in gnnc"};
+  if (!flag(node, "sorted", true))
+    throw none;
+  IndexTensor x = given;
+  if (node.op == "unique_dim" && x.sizes.size() == 2) {
+    size_t dim = axisNumber(node, "dim", 0, 2);
+    IndexLists columns = indexSources.lists(x, dim);
+    if (columns.components.size() != 2)
+      throw none;
+    return uniqueColumns(node, columns, dim);
+  }
+  if (x.sizes.size() > 1) {
+    SymbolicExpr count = 1;
+    for (const SymbolicExpr &size : x.sizes) {
+      std::optional<SymbolicExpr> product = multiply(count, size);
+      if (!product)
+        throw none;
+      count = *product;
+    }
+    x = views::reshape(algebra, x, {count});
+  }
+  if (x.sizes.size() != 1)
+    throw none;
+  Index list = indexSources.lists(x, 0).components.at(0);
+  SymbolicExpr length = sizes(node).at(0);
+  Index unique = call("unique", {list}, length);
+  learnSymbol(length, "length(" + unique->text + ")");
+  define(node, IndexLists{{{Kind::Long, length}}, {unique}}, 0);
+  defineInverse(node, list, length, given.sizes);
+}
+
+/// Where along an axis of a fixed size the first of the largest, or of the smallest, numbers is.
+IndexTensor Recover::bestPlace(const IndexTensor &x, size_t dim, bool isLargest) {
+  const SymbolicExpr &size = x.sizes.at(dim);
+  if (!size.getFactors().empty() || size.getNumber() < 1 || size.getNumber() > 64)
+    throw Refusal{"the place of an extremum of integers: expected an axis of a fixed size from 1 to 64, found " +
+                  size.str()};
+  IndexTensor best = views::select(algebra, x, dim, 0), place = numberTensor(0);
+  for (int64_t i = 1; i < size.getNumber(); ++i) {
+    IndexTensor own = views::select(algebra, x, dim, i);
+    IndexTensor isBetter = elementwise(isLargest ? "gt" : "lt", {own, best}, true, best.sizes);
+    place = elementwise("where", {isBetter, numberTensor(i), place}, false, best.sizes);
+    best = elementwise(isLargest ? "maximum" : "minimum", {own, best}, false, best.sizes);
+  }
+  return views::expand(algebra, place, best.sizes);
+}
+
+/// One number of all, or of those along some axes.
 void Recover::intReduce(const NormalNode &node) {
-  IndexTensor x = index(node, "self");
+  IndexTensor x = indexFunction(node, "self");
   std::string function = node.op == "amax" || node.op == "any"   ? "max"
                          : node.op == "amin" || node.op == "all" ? "min"
                          : node.op == "count_nonzero"            ? "sum"
@@ -240,50 +320,68 @@ void Recover::intReduce(const NormalNode &node) {
   bool asTruth = node.op == "any" || node.op == "all" || node.op == "count_nonzero";
   bool isTruth = node.op == "any" || node.op == "all";
   if (has(node, "other"))
-    return define(node, elementwise(function + "imum", {x, indexArgument(node, "other")}, false, sizes(node)));
-  if (x.components.empty())
-    throw Refusal{"it reduces integers in a way that has no meaning in gnnc"};
-  if (asTruth && !x.components[0]->isTruth)
-    x = elementwise("ne", {x, {{}, {constant(0)}}}, true, sizesOfIndex(x));
-  std::string joiner = function == "sum" ? "add" : function + "imum";
-  std::vector<SymbolicExpr> wanted = sizes(node);
-  std::vector<int64_t> listed = integers(node, "dim");
-  if (!listed.empty() && listed.size() < x.dims.size()) {
-    if (listed.size() != 1 || (node.outputs.size() > 1 && !node.outputs[1].empty() &&
-                               normal.tensors.count(node.outputs[1]) && isUsed(node.outputs[1])))
-      throw Refusal{"it reduces integers in a way that has no meaning in gnnc"};
-    size_t dim = size_t(listed[0] < 0 ? listed[0] + int64_t(x.dims.size()) : listed[0]);
-    x = withComponents(x, dim);
-    if (x.dims.at(dim).kind != Kind::Small && x.dims[dim].kind != Kind::Unit)
-      throw Refusal{"it reduces integers in a way that has no meaning in gnnc"};
-    IndexTensor result = selected(x, dim, 0);
-    for (int64_t i = 1; i < x.dims[dim].size.getNumber(); ++i) {
-      IndexTensor next = selected(x, dim, i);
-      result = elementwise(joiner, {result, next}, isTruth, sizesOfIndex(result));
+    return define(node, elementwise(function + "imum", {x, indexFunctionArgument(node, "other")}, false, sizes(node)));
+  Refusal none{"it reduces integers in a way that has no meaning in gnnc"};
+  if (asTruth && !x.isTruth)
+    x = elementwise("ne", {x, numberTensor(0)}, true, x.sizes);
+  std::string joiner = function == "sum" ? "add" : function == "prod" ? "mul" : function + "imum";
+  std::vector<size_t> dims = foldedDims(integers(node, "dim"), x.sizes.size());
+  bool isPlace = node.op == "argmax" || node.op == "argmin";
+  bool wantsPlaces = node.outputs.size() > 1 && !node.outputs[1].empty() && normal.tensors.count(node.outputs[1]) &&
+                     isUsed(node.outputs[1]);
+  if (isPlace || wantsPlaces) {
+    if (dims.size() != 1)
+      throw none;
+    define(node,
+           views::reshape(algebra, bestPlace(x, dims[0], node.op == "max" || node.op == "argmax"),
+                          sizes(node, isPlace ? 0 : 1)),
+           isPlace ? 0 : 1);
+    if (isPlace)
+      return;
+  }
+  // Axes of fixed sizes one element after the other, the list as one; what is the same all along is there so often.
+  llvm::sort(dims);
+  for (size_t dim : llvm::reverse(dims)) {
+    const SymbolicExpr size = x.sizes[dim];
+    IndexTerm result = nullptr;
+    std::vector<IndexTerm> places = views::coordinates(algebra, x.sizes);
+    bool isFixed = size.getFactors().empty();
+    bool isExtremum = function == "max" || function == "min";
+    if (!IndexAlgebra::dependsOn(x.value, dim) && isExtremum && isFixed && size.getNumber() > 0) {
+      result = x.value;
+    } else if (!IndexAlgebra::dependsOn(x.value, dim) && function == "sum") {
+      result = algebra.times(x.value, size);
+    } else if (isFixed && size.getNumber() > 0 && size.getNumber() <= 64) {
+      for (int64_t i = 0; i < size.getNumber(); ++i) {
+        places[dim] = algebra.number(SymbolicExpr(i));
+        IndexTerm own = algebra.at(x.value, places);
+        result = result ? algebra.apply(joiner, {result, own}) : own;
+      }
+    } else {
+      if (function == "prod")
+        throw none;
+      // Unlike extrema, these are there of an empty list.
+      std::string ofList = isTruth ? node.op : function;
+      IndexLists lists = indexSources.lists(x, dim);
+      for (Index &each : lists.components)
+        each = callScalar(ofList, {each}, isTruth);
+      lists.dims[dim] = {Kind::Unit, 1};
+      result = indexSources.function(lists).value;
     }
-    return define(node, shaped(result, wanted));
+    places = {};
+    std::vector<SymbolicExpr> left = x.sizes;
+    left.erase(left.begin() + ptrdiff_t(dim));
+    for (size_t i = 0; i < x.sizes.size(); ++i)
+      places.push_back(i == dim ? algebra.number(0) : algebra.coordinate(i < dim ? i : i - 1, x.sizes[i]));
+    x = {left, algebra.at(result, places), isTruth};
   }
-  std::optional<Index> whole;
-  for (const IndexDim &dim : x.dims)
-    if (dim.kind == Kind::Repeat && (function == "sum" || isTruth))
-      throw Refusal{"it reduces integers in a way that has no meaning in gnnc"};
-  // Unlike extrema, these are there of an empty list.
-  std::string ofList = isTruth ? node.op : function;
-  for (const Index &each : x.components) {
-    Index own = each->isList ? callScalar(ofList, {each}) : each;
-    whole = whole ? callScalar(joiner, {*whole, own}) : own;
-  }
-  IndexExpr number = **whole;
-  number.isTruth = isTruth;
-  IndexTensor result{{}, {std::make_shared<IndexExpr>(number)}};
-  result.dims.resize(wanted.size());
-  define(node, result);
+  define(node, views::reshape(algebra, x, sizes(node)));
 }
 
 void Recover::intScatter(const NormalNode &node) {
   SymbolicExpr length = sizes(node).at(0);
   if (node.op == "bincount") {
-    const IndexTensor &x = index(node, "self");
+    const IndexLists &x = index(node, "self");
     if (has(node, "weights") || x.components.size() != 1 || x.dims.size() != 1)
       throw Refusal{"bincount with weights; use scatter_add"};
     // There is a bin for the largest number, and as many as are asked for.
@@ -301,11 +399,11 @@ void Recover::intScatter(const NormalNode &node) {
     Index last = callScalar("max", {call("cat", {x.components[0], callScalar("sub", {least, constant(1)})},
                                          x.components[0]->length + SymbolicExpr(1))});
     learnSymbol(length, callScalar("add", {last, constant(1)})->text);
-    return define(node, {{{Kind::Long, length}},
-                         {call("scatter_sum", {x.components[0], constant(1), sizeIndex(length)}, length)}});
+    return define(node, IndexLists{{{Kind::Long, length}},
+                                   {call("scatter_sum", {x.components[0], constant(1), sizeIndex(length)}, length)}});
   }
-  const IndexTensor &base = index(node, "self"), &at = index(node, "index");
-  IndexTensor source = indexArgument(node, node.op == "index_add" ? "source" : "src");
+  const IndexLists &base = index(node, "self"), &at = index(node, "index");
+  IndexLists source = indexArgument(node, node.op == "index_add" ? "source" : "src");
   if (node.op == "scatter_reduce" && string(node, "reduce", "") != "sum")
     throw Refusal{"it reduces integers in a way that has no meaning in gnnc"};
   // What was in the result before is added.
@@ -320,46 +418,54 @@ void Recover::intScatter(const NormalNode &node) {
   Index sum = call("scatter_sum", {at.components[0], amount, sizeIndex(length)}, length);
   if (constantOf(base.components[0]) != 0)
     sum = call("add", {base.components[0], sum}, length);
-  define(node, {{{Kind::Long, length}}, {sum}});
+  define(node, IndexLists{{{Kind::Long, length}}, {sum}});
 }
 
 void Recover::intInterleave(const NormalNode &node) {
-  if (sizes(node).size() != 1)
-    throw Refusal{"repeat_interleave of integers with several axes"};
-  SymbolicExpr length = sizes(node).at(0);
   if (node.overload == "Tensor") {
-    Index counts = index(node, "repeats").components.at(0);
+    SymbolicExpr length = sizes(node).at(0);
+    Index counts = indexSources.lists(indexFunction(node, "repeats"), 0).components.at(0);
     Index order = call("arange", {constant(0), sizeIndex(counts->length), constant(1)}, counts->length);
-    return define(node, {{{Kind::Long, length}}, {call("interleave", {order, counts}, length)}});
+    return define(node, IndexLists{{{Kind::Long, length}}, {call("interleave", {order, counts}, length)}});
   }
-  const IndexTensor &x = index(node, "self");
-  if (x.dims.size() != 1 || x.dims[0].kind != Kind::Long)
-    throw Refusal{"repeat_interleave of integers with several axes"};
-  Index list = x.components.at(0), counts = indexArgument(node, "repeats").components.at(0);
-  if (!counts->isList)
-    counts = call("add", {call("full", {sizeIndex(list->length), constant(0)}, list->length), counts}, list->length);
-  define(node, {{{Kind::Long, length}}, {call("interleave", {list, counts}, length, list->isTruth)}});
+  IndexTensor x = indexFunction(node, "self"), counts = indexFunctionArgument(node, "repeats");
+  size_t dim = has(node, "dim") ? axisNumber(node, "dim", 0, x.sizes.size()) : 0;
+  if (!has(node, "dim") && x.sizes.size() != 1) {
+    SymbolicExpr all = 1;
+    for (const SymbolicExpr &size : x.sizes)
+      all = multiply(all, size).value_or(-1);
+    x = views::reshape(algebra, x, {all});
+  }
+  SymbolicExpr length = sizes(node).at(dim);
+  bool isOne = llvm::all_of(counts.sizes, [](const SymbolicExpr &size) { return size == SymbolicExpr(1); });
+  std::optional<SymbolicExpr> each = isOne ? IndexAlgebra::sizeOf(counts.value) : std::nullopt;
+  if (each && multiply(*each, x.sizes[dim]))
+    return define(node, views::repeatEach(algebra, x, dim, *each));
+  counts = views::expand(algebra, counts, {x.sizes[dim]});
+  Index times = indexSources.lists(counts, 0).components.at(0);
+  define(node, eachList(x, dim, length,
+                        [&](const Index &list) { return call("interleave", {list, times}, length, list->isTruth); }));
 }
 
-/// A number written to one column of each row: every column is written where the index is its number.
-void Recover::writeColumns(const NormalNode &node) {
-  const IndexTensor &base = index(node, "self"), &at = index(node, "index");
-  bool fits = axisNumber(node, "dim", 0, 2) == 1 && at.dims.size() == 2 && at.dims[0].kind == Kind::Long &&
-              at.dims[1].kind == Kind::Unit && at.components.size() == 1 && base.dims[0].kind == Kind::Long &&
-              base.dims[0].size == at.dims[0].size && base.dims[1].size.getFactors().empty() && has(node, "value");
-  if (!fits || has(node, "reduce"))
+/// A number written to some places along an axis: to each place that an index says, for its own row.
+void Recover::writePlaces(const NormalNode &node) {
+  const IndexTensor base = indexFunction(node, "self"), at = indexFunction(node, "index");
+  size_t dim = axisNumber(node, "dim", 0, base.sizes.size());
+  bool fits = at.sizes.size() == base.sizes.size() && has(node, "value") && !has(node, "reduce") &&
+              at.sizes[dim].getFactors().empty() && at.sizes[dim].getNumber() <= 64;
+  for (size_t i = 0; fits && i < base.sizes.size(); ++i)
+    fits = i == dim || at.sizes[i] == base.sizes[i];
+  if (!fits)
     throw Refusal{"it writes integers in a way that has no meaning in gnnc"};
-  int64_t size = base.dims[1].size.getNumber();
-  if (size > 256)
-    throw Refusal{"it writes one of " + std::to_string(size) + " columns, more than 256; use torch.nn.Embedding"};
-  IndexTensor result;
-  result.dims = {base.dims[0], {size == 1 ? Kind::Unit : Kind::Small, base.dims[1].size}};
-  Index value = indexArgument(node, "value").components.at(0);
-  for (int64_t i = 0; i < size; ++i) {
-    const Index &old = base.components[base.dims[1].kind == Kind::Small ? size_t(i) : 0];
-    const SymbolicExpr &length = at.dims[0].size;
-    Index isHere = call("eq", {at.components[0], constant(i)}, length, true);
-    result.components.push_back(call("where", {isHere, value, old}, length, old->isTruth));
+  const SymbolicExpr &size = base.sizes[dim];
+  if (size.getFactors().empty() && size.getNumber() > 256)
+    throw Refusal{"it writes one of " + size.str() + " columns, more than 256; use torch.nn.Embedding"};
+  IndexTerm value = indexFunctionArgument(node, "value").value, result = base.value;
+  std::vector<IndexTerm> places = views::coordinates(algebra, base.sizes);
+  IndexTerm own = places[dim];
+  for (int64_t i = 0; i < at.sizes[dim].getNumber(); ++i) {
+    places[dim] = algebra.number(SymbolicExpr(i));
+    result = algebra.apply("where", {algebra.apply("eq", {algebra.at(at.value, places), own}), value, result});
   }
-  define(node, result);
+  define(node, IndexTensor{base.sizes, result, base.isTruth});
 }

@@ -9,14 +9,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PyTorch/Indices/Views.h"
 #include "PyTorch/Recover.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 using namespace gnnc;
 using namespace gnnc::frontend::pytorch;
-
-using Kind = IndexDim::Kind;
 
 bool Recover::givesTruth(const NormalNode &node) const {
   auto meta = normal.tensors.find(node.outputs.at(0));
@@ -61,30 +60,39 @@ const std::map<std::string, Recover::Handler> &Recover::integerHandlers() {
                         "__lshift__",
                         "bitwise_right_shift",
                         "bitwise_left_shift"});
-    add(&R::intUnary, {"neg", "logical_not", "bitwise_not", "abs", "sign", "square"});
+    add(&R::intUnary, {"neg", "logical_not", "bitwise_not", "abs", "sign", "sgn", "square", "relu"});
     add(&R::intClamp, {"clamp", "clamp_min", "clamp_max"});
     add(&R::intWhere, {"where", "masked_fill"});
     add(&R::intSame, {"clone", "contiguous", "to", "_to_copy", "alias", "detach", "type_as", "lift_fresh_copy",
-                      "lift_fresh", "long", "int", "bool", "positive"});
+                      "lift_fresh", "long", "int", "bool", "positive", "floor", "ceil", "round", "trunc", "fix"});
     add(&R::intFill,
         {"arange", "zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like",
          "ones_like", "full_like", "empty_like", "scalar_tensor", "zero", "fill", "empty_permuted", "empty_strided"});
-    add(&R::intSelect, {"select", "unbind", "split", "split_with_sizes", "chunk"});
+    add(&R::intSelect,
+        {"select", "unbind", "split", "split_with_sizes", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit"});
     add(&R::intView, {"view", "reshape", "squeeze", "unsqueeze", "flatten", "unflatten", "view_as", "reshape_as",
-                      "_unsafe_view", "ravel"});
+                      "_unsafe_view", "ravel", "atleast_1d", "atleast_2d", "atleast_3d"});
     add(&R::intExpand, {"expand", "expand_as"});
-    add(&R::intTranspose, {"t", "transpose", "permute", "numpy_T"});
+    add(&R::intTranspose,
+        {"t", "transpose", "permute", "numpy_T", "mT", "mH", "adjoint", "swapaxes", "swapdims", "movedim", "moveaxis"});
     add(&R::intRepeat, {"repeat", "tile"});
-    add(&R::intCat, {"cat", "concat", "stack", "hstack", "vstack"});
+    add(&R::intCat, {"cat", "concat", "stack", "hstack", "vstack", "dstack", "column_stack"});
     add(&R::intIndex, {"index", "index_select", "gather", "take", "masked_select"});
     add(&R::intNonzero, {"nonzero", "nonzero_numpy", "argwhere"});
     add(&R::intSlice, {"slice", "narrow"});
-    add(&R::intFlip, {"flip"});
+    add(&R::intFlip, {"flip", "fliplr", "flipud"});
+    add(&R::intUnfold, {"unfold"});
+    add(&R::intPad, {"pad", "constant_pad_nd"});
+    add(&R::intDiagonal, {"diagonal"});
+    add(&R::intTogether, {"broadcast_tensors", "meshgrid"});
+    add(&R::intOuter, {"outer", "ger"});
+    add(&R::intPower, {"pow"});
     add(&R::intRoll, {"roll"});
     add(&R::intCopy, {"copy"});
     add(&R::intReplacePart, {"select_scatter", "slice_scatter"});
     add(&R::intList, {"cumsum", "diff", "argsort", "sort", "_unique2", "unique_dim"});
-    add(&R::intReduce, {"max", "min", "amax", "amin", "sum", "any", "all", "count_nonzero"});
+    add(&R::intReduce,
+        {"max", "min", "amax", "amin", "sum", "prod", "any", "all", "count_nonzero", "argmax", "argmin"});
     add(&R::intScatter, {"scatter_add", "index_add", "scatter_reduce", "bincount"});
     add(&R::intPut, {"index_put", "scatter", "index_copy", "index_fill"});
     add(&R::intInterleave, {"repeat_interleave"});
@@ -109,11 +117,12 @@ void Recover::runIntegers(const NormalNode &node) {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
+/// A number of the graph that Python asks for.
 void Recover::intItem(const NormalNode &node) {
-  const IndexTensor &x = index(node, "self");
-  Index value = x.components.at(0);
-  if (value->isList)
+  const IndexTensor x = indexFunction(node, "self");
+  if (!x.sizes.empty() && !llvm::all_of(x.sizes, [](const SymbolicExpr &size) { return size == SymbolicExpr(1); }))
     throw Refusal{"item of a list"};
+  Index value = indexSources.number(x.value);
   auto size = normal.integers.find(node.outputs.at(0));
   if (size == normal.integers.end())
     return;
@@ -135,7 +144,8 @@ bool Recover::bitsOf(const NormalNode &node, const IndexTensor &a, const IndexTe
   bool isMask = op == "bitwise_and" || op == "__and__", isRight = op == "bitwise_right_shift" || op == "__rshift__";
   if (!isMask && !isRight && op != "bitwise_left_shift" && op != "__lshift__")
     return false;
-  std::optional<std::vector<int64_t>> known = constantsOf(b);
+  IndexLists amounts = withoutCopies(indexSources.lists(b));
+  std::optional<std::vector<int64_t>> known = constantsOf(amounts);
   constexpr int64_t kLargest = int64_t(1) << 61;
   auto fits = [&](int64_t number) {
     return number >= 0 && (isMask ? number < kLargest && (number & (number + 1)) == 0 : number <= 61);
@@ -147,13 +157,15 @@ bool Recover::bitsOf(const NormalNode &node, const IndexTensor &a, const IndexTe
   bool isLeft = !isMask && !isRight;
   if (isLeft && typeOf(nameOf(node, "self")) != ScalarType::Int64)
     throw Refusal{"integers of less than 64 bits that are shifted to the left"};
-  IndexTensor powers = withoutCopies(b);
-  for (size_t dim = 0; dim < powers.dims.size(); ++dim)
-    if (powers.dims[dim].kind == IndexDim::Kind::Long)
-      powers = unrolled(powers, dim);
-  for (auto [power, number] : llvm::zip(powers.components, *known))
+  for (size_t dim = 0; dim < amounts.dims.size(); ++dim)
+    if (amounts.dims[dim].kind == IndexDim::Kind::Long)
+      amounts = unrolled(amounts, dim);
+  for (auto [power, number] : llvm::zip(amounts.components, *known))
     power = constant(isMask ? number + 1 : int64_t(1) << number);
-  define(node, elementwise(isMask ? "mod" : isRight ? "div" : "mul", {a, powers}, false, sizes(node)));
+  define(node, elementwise(isMask    ? "mod"
+                           : isRight ? "div"
+                                     : "mul",
+                           {a, indexSources.function(amounts)}, false, sizes(node)));
   return true;
 }
 
@@ -183,15 +195,17 @@ void Recover::intBinary(const NormalNode &node) {
                                                                {"bitwise_xor", "ne"},
                                                                {"__xor__", "ne"}};
   const std::string &op = node.op;
-  IndexTensor a = indexArgument(node, "self"), b = indexArgument(node, "other");
+  IndexTensor a = indexFunctionArgument(node, "self"), b = indexFunctionArgument(node, "other");
   bool isTruth = givesTruth(node);
   if (!isTruth && bitsOf(node, a, b))
     return;
   bool bitwise = op.compare(0, 7, "bitwise") == 0 || op.compare(0, 2, "__") == 0;
   if (bitwise && !isTruth)
     throw Refusal{"bits of integers other than the lowest have no meaning in gnnc"};
-  if ((op == "add" || op == "sub" || op == "rsub") && integer(node, "alpha", 1) != 1)
-    throw Refusal{"argument 'alpha': expected 1"};
+  if ((op == "add" || op == "sub" || op == "rsub") && integer(node, "alpha", 1) != 1) {
+    IndexTensor &scaled = op == "rsub" ? a : b;
+    scaled = elementwise("mul", {scaled, numberTensor(integer(node, "alpha", 1))}, false, scaled.sizes);
+  }
   if (op == "fmod" || (op == "div" && string(node, "rounding_mode", "") == "trunc")) {
     std::vector<SymbolicExpr> shape = sizes(node);
     IndexTensor quotient = towardsZero(a, b, shape);
@@ -207,22 +221,21 @@ void Recover::intBinary(const NormalNode &node) {
     std::swap(a, b);
   if (op == "logical_xor") // of integers whether exactly one is not 0
     for (IndexTensor *each : {&a, &b})
-      if (!each->components.empty() && !each->components[0]->isTruth)
-        *each = elementwise("ne", {*each, {{}, {constant(0)}}}, true, sizesOfIndex(*each));
+      if (!each->isTruth)
+        *each = elementwise("ne", {*each, numberTensor(0)}, true, each->sizes);
   define(node, elementwise(function, {a, b}, isTruth, sizes(node)));
 }
 
 /// -1, 0 or 1.
 IndexTensor Recover::signOf(const IndexTensor &x) {
-  IndexTensor zero{{}, {constant(0)}};
-  std::vector<SymbolicExpr> shape = sizesOfIndex(x);
-  return elementwise("sub", {elementwise("gt", {x, zero}, false, shape), elementwise("lt", {x, zero}, false, shape)},
-                     false, shape);
+  IndexTensor zero = numberTensor(0);
+  return elementwise("sub",
+                     {elementwise("gt", {x, zero}, false, x.sizes), elementwise("lt", {x, zero}, false, x.sizes)},
+                     false, x.sizes);
 }
 
 IndexTensor Recover::magnitudeOf(const IndexTensor &x) {
-  std::vector<SymbolicExpr> shape = sizesOfIndex(x);
-  return elementwise("maximum", {x, elementwise("neg", {x}, false, shape)}, false, shape);
+  return elementwise("maximum", {x, elementwise("neg", {x}, false, x.sizes)}, false, x.sizes);
 }
 
 /// The quotient, rounded towards 0: `div` rounds down.
@@ -232,7 +245,7 @@ IndexTensor Recover::towardsZero(const IndexTensor &a, const IndexTensor &b, con
 }
 
 void Recover::intUnary(const NormalNode &node) {
-  const IndexTensor &x = index(node, "self");
+  const IndexTensor x = indexFunction(node, "self");
   std::vector<SymbolicExpr> shape = sizes(node);
   if (node.op == "bitwise_not" && !givesTruth(node))
     throw Refusal{"bits of integers have no meaning in gnnc"};
@@ -240,17 +253,31 @@ void Recover::intUnary(const NormalNode &node) {
     return define(node, elementwise("mul", {x, x}, false, shape));
   if (node.op == "abs")
     return define(node, magnitudeOf(x));
-  if (node.op == "sign")
+  if (node.op == "sign" || node.op == "sgn")
     return define(node, signOf(x));
+  if (node.op == "relu")
+    return define(node, elementwise("maximum", {x, numberTensor(0)}, false, shape));
   define(node, elementwise(node.op == "neg" ? "neg" : "not", {x}, node.op != "neg", shape));
 }
 
+/// A power by a written number, as products.
+void Recover::intPower(const NormalNode &node) {
+  const IndexTensor x = indexFunction(node, "self");
+  int64_t exponent = integer(node, "exponent", 0);
+  if (exponent < 0 || exponent > 64)
+    throw Refusal{"a power of integers: expected an exponent from 0 to 64, found " + std::to_string(exponent)};
+  IndexTensor result = views::expand(algebra, numberTensor(1), sizes(node));
+  for (int64_t i = 0; i < exponent; ++i)
+    result = elementwise("mul", {result, x}, false, sizes(node));
+  define(node, result);
+}
+
 void Recover::intClamp(const NormalNode &node) {
-  IndexTensor x = index(node, "self");
+  IndexTensor x = indexFunction(node, "self");
   if (has(node, "min"))
-    x = elementwise("maximum", {x, indexArgument(node, "min")}, false, sizes(node));
+    x = elementwise("maximum", {x, indexFunctionArgument(node, "min")}, false, sizes(node));
   if (has(node, "max"))
-    x = elementwise("minimum", {x, indexArgument(node, "max")}, false, sizes(node));
+    x = elementwise("minimum", {x, indexFunctionArgument(node, "max")}, false, sizes(node));
   define(node, x);
 }
 
@@ -258,23 +285,17 @@ void Recover::intWhere(const NormalNode &node) {
   bool isFill = node.op == "masked_fill";
   if (!isFill && !has(node, "self"))
     return intNonzero(node);
-  IndexTensor mask = index(node, isFill ? "mask" : "condition");
-  IndexTensor then = indexArgument(node, isFill ? "value" : "self"),
-              other = indexArgument(node, isFill ? "self" : "other");
+  IndexTensor mask = indexFunction(node, isFill ? "mask" : "condition");
+  IndexTensor then = indexFunctionArgument(node, isFill ? "value" : "self"),
+              other = indexFunctionArgument(node, isFill ? "self" : "other");
   define(node, elementwise("where", {mask, then, other}, givesTruth(node), sizes(node)));
 }
 
 void Recover::intSame(const NormalNode &node) {
-  IndexTensor x = index(node, "self");
-  if (givesTruth(node) && !x.components.empty() && !x.components[0]->isTruth)
-    x = elementwise("ne", {x, {{}, {constant(0)}}}, true, sizes(node));
-  else if (!givesTruth(node))
-    for (Index &each : x.components)
-      if (each->isTruth) {
-        IndexExpr number = *each;
-        number.isTruth = false;
-        each = std::make_shared<IndexExpr>(number);
-      }
+  IndexTensor x = indexFunction(node, "self");
+  if (givesTruth(node) && !x.isTruth)
+    x = elementwise("ne", {x, numberTensor(0)}, true, sizes(node));
+  x.isTruth = givesTruth(node);
   define(node, x);
 }
 
@@ -286,65 +307,34 @@ void Recover::intFill(const NormalNode &node) {
   const std::string &op = node.op;
   if (op == "arange") {
     SymbolicExpr begin = has(node, "start") ? expression(*find(node, "start")) : SymbolicExpr(0);
-    SymbolicExpr end = expression(*find(node, "end"));
+    SymbolicExpr end = expression(*find(node, "end")), length = sizes(node).at(0);
     int64_t step = integer(node, "step", 1);
-    SymbolicExpr length = sizes(node).at(0);
-    return define(
-        node, {{{Kind::Long, length}}, {call("arange", {sizeIndex(begin), sizeIndex(end), constant(step)}, length)}});
+    if (!isKnown(length)) // how many steps there are follows from the range itself
+      return define(node, IndexLists{{{IndexDim::Kind::Long, length}},
+                                     {call("arange", {sizeIndex(begin), sizeIndex(end), constant(step)}, length)}});
+    IndexTerm place = algebra.times(algebra.coordinate(0, length), step);
+    return define(node, IndexTensor{{length}, algebra.add(algebra.number(begin), place)});
   }
-  int64_t value = op.find("ones") != std::string::npos ? 1 : 0;
+  IndexTensor value = numberTensor(op.find("ones") != std::string::npos ? 1 : 0);
   const char *argument = op.find("full") != std::string::npos ? "fill_value"
                          : op == "scalar_tensor"              ? "s"
                          : op == "fill"                       ? "value"
                                                               : nullptr;
-  if (argument && has(node, argument)) {
-    IndexTensor given = indexArgument(node, argument);
-    std::optional<int64_t> number = literalOf(given.components.at(0));
-    if (!given.dims.empty() || (!number && sizes(node).size() != 1 && !sizes(node).empty()))
-      throw Refusal{"it fills integers with a number that the graph gives"};
-    if (!number && sizes(node).empty())
-      return define(node, {{}, {given.components[0]}});
-    if (!number) {
-      SymbolicExpr length = sizes(node)[0];
-      return define(node, {{{Kind::Long, length}},
-                           {call("full", {sizeIndex(length), given.components[0]}, length, givesTruth(node))}});
-    }
-    value = *number;
-  }
-  define(node, filledIndex(value, sizes(node), givesTruth(node)));
+  if (argument && has(node, argument))
+    value = indexFunctionArgument(node, argument);
+  value.isTruth = givesTruth(node);
+  define(node, views::expand(algebra, value, sizes(node)));
 }
 
 /// 1 at the class of each element, 0 elsewhere.
 void Recover::intOneHot(const NormalNode &node) {
-  IndexTensor x = index(node, "self");
+  IndexTensor x = indexFunction(node, "self");
   std::vector<SymbolicExpr> wanted = sizes(node);
   if (!wanted.back().getFactors().empty())
     throw Refusal{"one_hot of a number of classes that is not fixed; give num_classes"};
-  IndexTensor classes{{{Kind::Small, wanted.back()}}, {}};
   if (wanted.back().getNumber() > 4096)
     throw Refusal{"one_hot of more than 4096 classes; use torch.nn.Embedding"};
-  for (int64_t i = 0; i < wanted.back().getNumber(); ++i)
-    classes.components.push_back(constant(i));
-  if (classes.components.size() == 1)
-    classes.dims[0].kind = Kind::Unit;
-  x.dims.push_back({});
-  define(node, elementwise("eq", {x, classes}, false, wanted));
-}
-
-/// What is on one side of a diagonal of a matrix of fixed size, and 0 on the other.
-void Recover::intTriangle(const NormalNode &node) {
-  IndexTensor x = index(node, "self");
-  int64_t diagonal = integer(node, "diagonal", 0);
-  for (size_t dim = 0; dim < x.dims.size(); ++dim)
-    x = x.dims[dim].kind == Kind::Long ? unrolled(x, dim) : withComponents(x, dim);
-  if (x.dims.size() != 2)
-    throw Refusal{"a triangle of integers that are not one matrix"};
-  int64_t columns = x.dims[1].size.getNumber();
-  for (size_t at = 0; at < x.components.size(); ++at) {
-    int64_t offset = int64_t(at) % columns - int64_t(at) / columns;
-    bool stays = node.op == "tril" ? offset <= diagonal : offset >= diagonal;
-    if (!stays)
-      x.components[at] = std::make_shared<IndexExpr>(IndexExpr{"0", false, 0, x.components[at]->isTruth, "", {}});
-  }
-  define(node, x);
+  size_t last = x.sizes.size();
+  IndexTensor classes{wanted, algebra.coordinate(last, wanted.back())};
+  define(node, elementwise("eq", {views::unsqueeze(algebra, x, last), classes}, false, wanted));
 }

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Other shapes of the components and lists that an integer tensor is made of, and some of its elements.
+// torch's operators in terms of Indices/Views.h: their arguments, counted from the front.
 //
 //===----------------------------------------------------------------------===//
 
+#include "PyTorch/Indices/Views.h"
 #include "PyTorch/Recover.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -16,321 +17,238 @@
 using namespace gnnc;
 using namespace gnnc::frontend::pytorch;
 
-using Kind = IndexDim::Kind;
+static bool isLiteral(const SymbolicExpr &size) { return size.getFactors().empty(); }
 
 static bool isWholeEnd(const Argument &end) {
   auto *literal = std::get_if<int64_t>(&end);
   return literal && *literal == INT64_MAX;
 }
 
-/// Some of the components along a fixed axis.
-IndexTensor Recover::chosen(const IndexTensor &given, size_t dim, const std::vector<int64_t> &places) {
-  IndexTensor x = given.dims.at(dim).kind == Kind::Long ? unrolled(given, dim) : withComponents(given, dim);
-  if (x.dims[dim].kind != Kind::Small && x.dims[dim].kind != Kind::Unit)
-    throw Refusal{"it indexes integers in a way that has no meaning as maps"};
-  int64_t size = x.dims[dim].size.getNumber();
-  size_t stride = strideOf(x, dim);
-  IndexTensor result;
-  result.dims = x.dims;
-  result.dims[dim] = {places.size() == 1 ? Kind::Unit : Kind::Small, SymbolicExpr(int64_t(places.size()))};
-  for (size_t outer = 0; outer < x.components.size() / stride / size_t(size); ++outer)
-    for (int64_t place : places) {
-      int64_t at = place < 0 ? place + size : place;
-      if (at < 0 || at >= size)
-        throw Refusal{"element " + std::to_string(place) + " of an axis of size " + std::to_string(size)};
-      for (size_t inner = 0; inner < stride; ++inner)
-        result.components.push_back(x.components[(outer * size_t(size) + size_t(at)) * stride + inner]);
-    }
-  return result;
+/// A place along an axis that Python may count from the end.
+static SymbolicExpr placeFromFront(const SymbolicExpr &place, const SymbolicExpr &size) {
+  return isLiteral(place) && place.getNumber() < 0 ? size + place : place;
 }
 
 void Recover::intSelect(const NormalNode &node) {
-  const IndexTensor x = index(node, "self");
-  size_t dim = axisNumber(node, "dim", 0, x.dims.size());
+  const IndexTensor x = indexFunction(node, "self");
+  int64_t own = node.op == "dsplit" ? 2 : node.op == "hsplit" && x.sizes.size() > 1 ? 1 : 0;
+  size_t dim = axisNumber(node, "dim", own, x.sizes.size());
+  const SymbolicExpr size = x.sizes.at(dim);
+  auto checked = [&](const SymbolicExpr &place) {
+    SymbolicExpr at = placeFromFront(place, size);
+    bool isOutside = isLiteral(at) && (at.getNumber() < 0 || (isLiteral(size) && at.getNumber() >= size.getNumber()));
+    if (isOutside)
+      throw Refusal{"element " + place.str() + " of an axis of size " + size.str()};
+    return at;
+  };
   if (node.op == "select")
-    return define(node, selected(x, dim, integer(node, "index", 0)));
-  int64_t begin = 0;
+    return define(node, views::select(algebra, x, dim, checked(expression(*find(node, "index")))));
+  SymbolicExpr begin = 0;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) // nothing reads it
+      continue;
     if (node.op == "unbind") {
-      if (!node.outputs[i].empty())
-        define(node, selected(x, dim, int64_t(i)), i);
+      define(node, views::select(algebra, x, dim, int64_t(i)), i);
       continue;
     }
-    if (!x.dims[dim].size.getFactors().empty())
-      throw Refusal{"it splits a list whose length is not fixed"};
-    std::vector<int64_t> places;
-    for (int64_t length = sizes(node, i).at(dim).getNumber(); length > 0; --length)
-      places.push_back(begin++);
-    define(node, chosen(x, dim, places), i);
+    SymbolicExpr length = sizes(node, i).at(dim);
+    define(node, views::slice(algebra, x, dim, begin, 1, length), i);
+    begin += length;
   }
 }
 
-void Recover::intView(const NormalNode &node) { define(node, shaped(index(node, "self"), sizes(node))); }
-
-void Recover::intExpand(const NormalNode &node) { define(node, expanded(index(node, "self"), sizes(node))); }
-
-IndexTensor Recover::expanded(IndexTensor x, const std::vector<SymbolicExpr> &wanted) {
-  while (x.dims.size() < wanted.size())
-    x.dims.insert(x.dims.begin(), IndexDim());
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (x.dims[i].kind == Kind::Unit && !(wanted[i] == SymbolicExpr(1)))
-      x.dims[i] = {Kind::Repeat, wanted[i]};
-  return x;
+void Recover::intView(const NormalNode &node) {
+  define(node, views::reshape(algebra, indexFunction(node, "self"), sizes(node)));
 }
 
-void Recover::intTranspose(const NormalNode &node) {
-  IndexTensor x = index(node, "self");
-  size_t rank = x.dims.size();
-  std::vector<size_t> order(rank);
-  for (size_t i = 0; i < rank; ++i)
-    order[i] = node.op == "numpy_T" ? rank - 1 - i : i;
-  if (node.op == "permute") {
-    std::vector<int64_t> dims = integers(node, "dims");
-    for (size_t i = 0; i < dims.size(); ++i)
-      order.at(i) = size_t(dims[i] < 0 ? dims[i] + int64_t(rank) : dims[i]);
-  } else if (rank >= 2 && node.op != "numpy_T") {
-    std::swap(order[node.op == "t" ? 0 : axisNumber(node, "dim0", 0, rank)],
-              order[node.op == "t" ? 1 : axisNumber(node, "dim1", 1, rank)]);
-  }
-  // The components in their new order.
-  IndexTensor result;
-  for (size_t i : order)
-    result.dims.push_back(x.dims.at(i));
-  for (size_t at = 0; at < x.components.size(); ++at) {
-    size_t from = 0, rest = at;
-    for (size_t d = rank; d-- > 0;) {
-      from += rest % smallSize(result.dims[d]) * strideOf(x, order[d]);
-      rest /= smallSize(result.dims[d]);
-    }
-    result.components.push_back(x.components.at(from));
-  }
-  define(node, result);
-}
-
-void Recover::intRepeat(const NormalNode &node) {
-  IndexTensor x = index(node, "self");
-  const Argument *repeats = find(node, node.op == "tile" ? "dims" : "repeats");
-  auto *list = repeats ? std::get_if<Integers>(repeats) : nullptr;
-  std::vector<SymbolicExpr> wanted = sizes(node);
-  if (!list)
-    throw Refusal{"argument 'repeats': expected integers"};
-  while (x.dims.size() < wanted.size())
-    x.dims.insert(x.dims.begin(), IndexDim());
-  // `tile` may say nothing of the first axes.
-  size_t unsaid = wanted.size() - std::min(wanted.size(), list->numbers.size());
-  for (size_t i = unsaid; i < wanted.size(); ++i) {
-    auto *times = std::get_if<int64_t>(&list->numbers.at(i - unsaid));
-    if (times && *times == 1)
-      continue;
-    if (x.dims[i].kind == Kind::Unit) {
-      x.dims[i] = {Kind::Repeat, wanted[i]};
-      // A fixed number of copies of a list are components.
-      if (times && llvm::any_of(x.dims, [](const IndexDim &dim) { return dim.kind == Kind::Long; })) {
-        if (llvm::any_of(x.dims, [](const IndexDim &dim) { return dim.kind == Kind::Small; }) || *times > 64)
-          throw Refusal{"it repeats integers along several axes"};
-        x.dims[i] = {Kind::Small, SymbolicExpr(*times)};
-        x.components = std::vector<Index>(static_cast<size_t>(*times), x.components.at(0));
-      }
-    } else if (x.dims[i].kind == Kind::Long && times) {
-      std::vector<Index> pieces(static_cast<size_t>(*times));
-      for (Index &component : x.components) {
-        llvm::fill(pieces, component);
-        component = call("cat", pieces, wanted[i]);
-      }
-      x.dims[i].size = wanted[i];
-    } else {
-      throw Refusal{"it repeats integers along an axis of fixed size"};
-    }
-  }
-  return define(node, x);
-}
-
-void Recover::intCat(const NormalNode &node) {
-  const std::string &op = node.op;
-  std::vector<IndexTensor> parts;
-  for (const std::string &name : names(node, "tensors"))
-    parts.push_back(indexOf(name));
-  std::vector<SymbolicExpr> wanted = sizes(node);
-  size_t dim = op == "hstack" && wanted.size() > 1 ? 1 : op == "vstack" ? 0 : axisNumber(node, "dim", 0, wanted.size());
-  for (IndexTensor &part : parts)
-    if (op == "stack" || part.dims.size() < wanted.size()) // lists, which vstack takes for rows
-      part.dims.insert(part.dims.begin() + ptrdiff_t(op == "stack" ? dim : 0), IndexDim());
-  define(node, joined(parts, dim, wanted));
-}
-
-/// Integers one after the other along an axis, of so many sizes together.
-IndexTensor Recover::joined(std::vector<IndexTensor> parts, size_t dim, const std::vector<SymbolicExpr> &wanted) {
-  for (const IndexTensor &part : parts)
-    if (part.dims.size() != wanted.size())
-      throw Refusal{"it joins integers with different numbers of axes"};
-  // Where one part has components along another axis, all have.
-  for (IndexTensor &part : parts)
-    for (size_t i = 0; i < part.dims.size(); ++i)
-      for (const IndexTensor &other : parts)
-        if (i != dim && part.dims[i].kind == Kind::Repeat && other.dims.at(i).kind == Kind::Small)
-          part = withComponents(part, i);
-  IndexTensor result;
-  auto asList = [&](IndexTensor &part, size_t axis) { // repetitions and single numbers as lists
-    IndexDim &own = part.dims.at(axis);
-    if (own.kind == Kind::Unit || own.kind == Kind::Repeat) {
-      for (Index &component : part.components) {
-        if (component->isList)
-          throw Refusal{"it joins integers of different layouts"};
-        Index none = call("full", {sizeIndex(own.size), constant(0)}, own.size);
-        std::optional<int64_t> value = literalOf(component);
-        component = value ? call("full", {sizeIndex(own.size), constant(*value)}, own.size)
-                          : call("add", {none, component}, own.size);
-      }
-      own.kind = Kind::Long;
-    }
-  };
-  bool hasLong = llvm::any_of(parts, [&](IndexTensor &part) {
-    return llvm::any_of(part.dims, [](IndexDim &each) { return each.kind == Kind::Long; });
-  });
-  // Where one part has a list along another axis, all have.
-  for (IndexTensor &part : parts)
-    for (size_t i = 0; i < part.dims.size(); ++i)
-      for (const IndexTensor &other : parts)
-        if (i != dim && part.dims[i].kind == Kind::Repeat && other.dims.at(i).kind == Kind::Long)
-          asList(part, i);
-  // Beside components, lists of fixed length are components.
-  if (llvm::any_of(parts, [&](IndexTensor &part) { return part.dims.at(dim).kind == Kind::Small; }))
-    for (IndexTensor &part : parts) {
-      if (part.dims[dim].kind == Kind::Long)
-        part = unrolled(part, dim);
-      part = withComponents(part, dim);
-    }
-  bool isLong =
-      llvm::any_of(parts, [&](IndexTensor &part) { return part.dims.at(dim).kind == Kind::Long; }) || !hasLong;
-  if (isLong) {
-    for (IndexTensor &part : parts)
-      asList(part, dim);
-    result.dims = parts[0].dims;
-    result.dims[dim] = {Kind::Long, wanted[dim]};
-    for (const IndexTensor &part : parts)
-      if (part.components.size() != parts[0].components.size())
-        throw Refusal{"it joins integers of different layouts"};
-    for (size_t i = 0; i < parts[0].components.size(); ++i) {
-      std::vector<Index> pieces;
-      for (IndexTensor &part : parts)
-        pieces.push_back(part.components.at(i));
-      result.components.push_back(pieces.size() == 1 ? pieces[0]
-                                                     : call("cat", pieces, wanted[dim], pieces[0]->isTruth));
-    }
-    return result;
-  }
-  for (IndexTensor &part : parts)
-    part = withComponents(part, dim);
-  for (const IndexTensor &part : parts)
-    for (size_t i = 0; i < part.dims.size(); ++i)
-      if (i != dim && part.dims[i].kind != parts[0].dims[i].kind)
-        throw Refusal{"it joins integers of different layouts"};
-  result.dims = parts[0].dims;
-  result.dims[dim] = {wanted[dim] == SymbolicExpr(1) ? Kind::Unit : Kind::Small, wanted[dim]};
-  size_t outer = 1;
-  for (size_t i = 0; i < dim; ++i)
-    outer *= smallSize(parts[0].dims[i]);
-  for (size_t at = 0; at < outer; ++at)
-    for (IndexTensor &part : parts) {
-      size_t run = part.components.size() / outer;
-      result.components.insert(result.components.end(), part.components.begin() + ptrdiff_t(at * run),
-                               part.components.begin() + ptrdiff_t((at + 1) * run));
-    }
-  return result;
-}
-
-/// `edge_index[1] = x` and the like: some of the components along one axis are others.
-void Recover::intReplacePart(const NormalNode &node) {
-  const IndexTensor x = index(node, "self");
-  IndexTensor source = index(node, "src");
-  size_t dim = axisNumber(node, "dim", 0, x.dims.size());
-  const SymbolicExpr size = x.dims[dim].size;
-  if (x.dims[dim].kind == Kind::Long || !size.getFactors().empty())
-    return replacePartOfList(node, x, expanded(source, sizesOf(nameOf(node, "src"))), dim);
-  int64_t all = size.getNumber(), begin = 0, end = all, step = 1;
-  if (node.op == "select_scatter") {
-    source.dims.insert(source.dims.begin() + ptrdiff_t(dim), IndexDim());
-    begin = integer(node, "index", 0);
-    begin += begin < 0 ? all : 0, end = begin + 1;
-  } else {
-    auto place = [&](const char *name, int64_t absent) {
-      int64_t at = has(node, name) && !isWholeEnd(*find(node, name)) ? integer(node, name, absent) : absent;
-      return std::clamp<int64_t>(at < 0 ? at + all : at, 0, all);
-    };
-    begin = place("start", 0), end = place("end", all), step = integer(node, "step", 1);
-  }
-  std::vector<IndexTensor> parts;
-  for (int64_t at = 0, next = 0; at < all; ++at) {
-    bool isOther = at >= begin && at < end && (at - begin) % step == 0;
-    parts.push_back(isOther ? chosen(source, dim, {next++}) : chosen(x, dim, {at}));
-  }
-  define(node, joined(parts, dim, sizes(node)));
-}
-
-/// The same where the axis is that of lists: what comes before, what is written, and what comes behind.
-void Recover::replacePartOfList(const NormalNode &node, const IndexTensor &x, IndexTensor source, size_t dim) {
-  const SymbolicExpr size = x.dims[dim].size;
-  if (node.op == "select_scatter" || integer(node, "step", 1) != 1)
-    throw Refusal{
-        "it writes to single places of a list of integers; write to a slice, or join the parts with torch.cat"};
-  auto place = [&](const char *name, const SymbolicExpr &absent) {
-    if (!has(node, name) || isWholeEnd(*find(node, name)))
-      return absent;
-    SymbolicExpr at = expression(*find(node, name));
-    return at.getFactors().empty() && at.getNumber() < 0 ? size + at : at;
-  };
-  SymbolicExpr begin = place("start", 0), end = begin + source.dims.at(dim).size;
-  auto part = [&](const SymbolicExpr &from, const SymbolicExpr &to) {
-    IndexTensor some = x;
-    some.dims[dim].size = to + from * -1;
-    if (some.dims[dim].kind == Kind::Long)
-      for (Index &each : some.components)
-        each = call("slice", {each, sizeIndex(from), sizeIndex(to), constant(1)}, some.dims[dim].size, each->isTruth);
-    return some;
-  };
-  std::vector<IndexTensor> parts;
-  if (!(begin == SymbolicExpr(0)))
-    parts.push_back(part(0, begin));
-  parts.push_back(source);
-  if (!(end == size))
-    parts.push_back(part(end, size));
-  define(node, parts.size() == 1 ? parts[0] : joined(parts, dim, sizes(node)));
+void Recover::intExpand(const NormalNode &node) {
+  define(node, views::expand(algebra, indexFunction(node, "self"), sizes(node)));
 }
 
 /// What is written over all of a tensor.
-void Recover::intCopy(const NormalNode &node) { define(node, expanded(index(node, "src"), sizes(node))); }
+void Recover::intCopy(const NormalNode &node) {
+  define(node, views::expand(algebra, indexFunction(node, "src"), sizes(node)));
+}
+
+void Recover::intTranspose(const NormalNode &node) {
+  IndexTensor x = indexFunction(node, "self");
+  define(node, views::permute(algebra, x, transposedAxes(node, x.sizes.size())));
+}
+
+void Recover::intRepeat(const NormalNode &node) {
+  IndexTensor x = indexFunction(node, "self");
+  std::vector<SymbolicExpr> wanted = sizes(node);
+  while (x.sizes.size() < wanted.size())
+    x = views::unsqueeze(algebra, x, 0);
+  for (size_t dim = 0; dim < wanted.size(); ++dim)
+    if (!(x.sizes[dim] == wanted[dim]))
+      x = views::tile(algebra, x, dim, wanted[dim]);
+  define(node, x);
+}
+
+/// cat, stack and what torch calls hstack, vstack, dstack and column_stack, which give each part the axes it lacks.
+void Recover::intCat(const NormalNode &node) {
+  const std::string &op = node.op;
+  std::vector<SymbolicExpr> wanted = sizes(node);
+  bool isAcross = op == "hstack" || op == "column_stack";
+  size_t dim = isAcross         ? std::min<size_t>(wanted.size() - 1, 1)
+               : op == "vstack" ? 0
+               : op == "dstack" ? 2
+                                : axisNumber(node, "dim", 0, wanted.size());
+  std::vector<IndexTensor> parts;
+  for (const std::string &name : names(node, "tensors")) {
+    IndexTensor part = indexFunctionOf(name);
+    if (op == "stack")
+      part = views::unsqueeze(algebra, part, dim);
+    while (part.sizes.size() < wanted.size()) {
+      bool isBehind = op == "column_stack" || (op == "dstack" && !part.sizes.empty() && part.sizes.size() != 1);
+      part = views::unsqueeze(algebra, part, isBehind ? part.sizes.size() : 0);
+    }
+    // The other axes of all parts are one axis.
+    std::vector<SymbolicExpr> own = wanted;
+    own.at(dim) = part.sizes.at(dim);
+    parts.push_back(views::expand(algebra, part, own));
+  }
+  define(node, views::concatenate(algebra, parts, dim));
+}
+
+/// broadcast_tensors and meshgrid: each operand in the shape that all have together.
+void Recover::intTogether(const NormalNode &node) {
+  std::vector<std::string> operands = names(node, "tensors");
+  bool isGrid = node.op == "meshgrid", isByColumns = isGrid && string(node, "indexing", "ij") == "xy";
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty())
+      continue;
+    std::vector<SymbolicExpr> wanted = sizes(node, i);
+    IndexTensor x = indexFunctionOf(operands.at(i));
+    if (isGrid) {
+      std::vector<SymbolicExpr> own(wanted.size(), 1);
+      size_t dim = isByColumns && i < 2 ? 1 - i : i;
+      own.at(dim) = wanted[dim];
+      x = views::reshape(algebra, x, own);
+    }
+    define(node, views::expand(algebra, x, wanted), i);
+  }
+}
+
+/// Windows along an axis, whose elements are a last axis.
+void Recover::intUnfold(const NormalNode &node) {
+  IndexTensor x = indexFunction(node, "self");
+  size_t dim = axisNumber(node, "dimension", 0, x.sizes.size()), last = x.sizes.size();
+  IndexTensor result{sizes(node), nullptr, x.isTruth};
+  std::vector<IndexTerm> places = views::coordinates(algebra, result.sizes);
+  places[dim] = algebra.add(algebra.times(places[dim], integer(node, "step", 1)), places[last]);
+  places.pop_back();
+  result.value = algebra.at(x.value, places);
+  define(node, result);
+}
+
+/// The same number on both sides.
+void Recover::intPad(const NormalNode &node) {
+  IndexTensor x = indexFunction(node, "self");
+  if (string(node, "mode", "constant") != "constant")
+    throw Refusal{"integers are padded with a constant, found mode '" + string(node, "mode", "constant") + "'"};
+  std::vector<SymbolicExpr> amounts = sizesIn(node, "pad");
+  IndexTensor value = has(node, "value") ? indexFunctionArgument(node, "value") : numberTensor(0);
+  for (size_t i = 0; 2 * i + 1 < amounts.size(); ++i) {
+    size_t dim = x.sizes.size() - 1 - i;
+    std::vector<IndexTensor> parts = {x};
+    for (bool isBehind : {false, true}) {
+      const SymbolicExpr &amount = amounts[2 * i + isBehind];
+      if (isLiteral(amount) && amount.getNumber() < 0)
+        throw Refusal{"integers are padded by " + amount.str() + " elements; use a slice"};
+      std::vector<SymbolicExpr> own = x.sizes;
+      own[dim] = amount;
+      if (!(amount == SymbolicExpr(0)))
+        parts.insert(isBehind ? parts.end() : parts.begin(), views::expand(algebra, value, own));
+    }
+    x = views::concatenate(algebra, parts, dim);
+  }
+  define(node, x);
+}
+
+void Recover::intDiagonal(const NormalNode &node) {
+  IndexTensor x = indexFunction(node, "self");
+  size_t rank = x.sizes.size(), first = axisNumber(node, "dim1", 0, rank), second = axisNumber(node, "dim2", 1, rank);
+  int64_t offset = integer(node, "offset", 0);
+  IndexTensor result{sizes(node), nullptr, x.isTruth};
+  IndexTerm along = algebra.coordinate(rank - 2, result.sizes.back());
+  std::vector<IndexTerm> places;
+  size_t next = 0;
+  for (size_t dim = 0; dim < rank; ++dim) {
+    int64_t ahead = dim == first ? std::max<int64_t>(-offset, 0) : std::max<int64_t>(offset, 0);
+    if (dim == first || dim == second) {
+      places.push_back(algebra.add(along, algebra.number(SymbolicExpr(ahead))));
+    } else {
+      places.push_back(algebra.coordinate(next, x.sizes[dim]));
+      ++next;
+    }
+  }
+  result.value = algebra.at(x.value, places);
+  define(node, result);
+}
+
+/// All products of two lists.
+void Recover::intOuter(const NormalNode &node) {
+  IndexTensor rows = views::unsqueeze(algebra, indexFunction(node, "self"), 1), columns = indexFunction(node, "vec2");
+  define(node, elementwise("mul", {rows, columns}, false, sizes(node)));
+}
+
+/// `edge_index[1] = x` and the like: what is in some places along one axis is something else.
+void Recover::intReplacePart(const NormalNode &node) {
+  const IndexTensor x = indexFunction(node, "self");
+  IndexTensor source = views::expand(algebra, indexFunction(node, "src"), sizesOf(nameOf(node, "src")));
+  size_t dim = axisNumber(node, "dim", 0, x.sizes.size());
+  const SymbolicExpr size = x.sizes[dim];
+  SymbolicExpr begin = 0;
+  int64_t step = 1;
+  if (node.op == "select_scatter") {
+    source = views::unsqueeze(algebra, source, dim);
+    begin = placeFromFront(expression(*find(node, "index")), size);
+  } else {
+    step = integer(node, "step", 1);
+    if (has(node, "start"))
+      begin = placeFromFront(expression(*find(node, "start")), size);
+    if (isLiteral(begin) && isLiteral(size))
+      begin = std::clamp<int64_t>(begin.getNumber(), 0, size.getNumber());
+  }
+  if (source.sizes.at(dim) == SymbolicExpr(0))
+    return define(node, x);
+  define(node, views::write(algebra, x, dim, begin, step, source));
+}
 
 void Recover::intSlice(const NormalNode &node) {
-  IndexTensor x = index(node, "self");
-  size_t dim = axisNumber(node, "dim", 0, x.dims.size());
-  std::vector<SymbolicExpr> wanted = sizes(node);
+  const IndexTensor x = indexFunction(node, "self");
+  size_t dim = axisNumber(node, "dim", 0, x.sizes.size());
+  const SymbolicExpr size = x.sizes[dim], length = sizes(node).at(dim);
   int64_t step = integer(node, "step", 1);
-  if (x.dims[dim].kind == Kind::Long) {
-    SymbolicExpr begin = has(node, "start") ? expression(*find(node, "start")) : SymbolicExpr(0);
-    if (step == 1 && begin == SymbolicExpr(0) && wanted[dim] == x.dims[dim].size)
-      return define(node, x);
-    Index last = constant(int64_t(1) << 40);
-    if (node.op == "narrow")
-      last = sizeIndex(begin + expression(*find(node, "length")));
-    else if (has(node, "end") && !isWholeEnd(*find(node, "end")))
-      last = sizeIndex(expression(*find(node, "end")));
-    Index first = sizeIndex(begin);
-    return define(node, mapped(x, wanted, [&](const Index &each) {
-                    return call("slice", {each, first, last, constant(step)}, wanted[dim], each->isTruth);
-                  }));
+  SymbolicExpr given = has(node, "start") ? expression(*find(node, "start")) : SymbolicExpr(0);
+  SymbolicExpr begin = placeFromFront(given, size);
+  if (isLiteral(begin) && isLiteral(size))
+    begin = std::clamp<int64_t>(begin.getNumber(), 0, size.getNumber());
+  if (isKnown(length) && isKnown(begin))
+    return define(node, views::slice(algebra, x, dim, begin, step, length));
+  // How many elements there are follows from the slice itself.
+  Index last = constant(int64_t(1) << 40);
+  if (node.op == "narrow")
+    last = sizeIndex(given + expression(*find(node, "length")));
+  else if (has(node, "end") && !isWholeEnd(*find(node, "end")))
+    last = sizeIndex(expression(*find(node, "end")));
+  define(node, eachList(x, dim, length, [&](const Index &each) {
+           return call("slice", {each, sizeIndex(given), last, constant(step)}, length, each->isTruth);
+         }));
+}
+
+/// A function of the lists along an axis, which gives lists of another length.
+IndexTensor Recover::eachList(const IndexTensor &x, size_t dim, const SymbolicExpr &length,
+                              const std::function<Index(const Index &)> &function) {
+  IndexLists lists = indexSources.lists(x, dim);
+  lists.dims[dim].size = length;
+  for (Index &each : lists.components) {
+    each = function(each);
+    learnSymbol(length, "length(" + each->text + ")");
   }
-  if (x.dims[dim].kind != Kind::Small) {
-    x.dims[dim].size = wanted.at(dim);
-    if (wanted[dim] == SymbolicExpr(1))
-      x.dims[dim].kind = Kind::Unit;
-    return define(node, x);
-  }
-  int64_t begin = integer(node, "start", 0), all = x.dims[dim].size.getNumber();
-  begin = std::clamp<int64_t>(begin < 0 ? begin + all : begin, 0, all);
-  std::vector<int64_t> kept;
-  for (int64_t i = 0; i < wanted[dim].getNumber(); ++i)
-    kept.push_back(begin + i * step);
-  define(node, chosen(x, dim, kept));
+  return indexSources.function(lists);
 }
 
 /// The amounts and axes of a roll; without axes it is one of all elements in turn, which of a list is the same.
@@ -353,37 +271,33 @@ Index Recover::rolledPlaces(int64_t shift, const SymbolicExpr &size) {
 }
 
 void Recover::intRoll(const NormalNode &node) {
-  IndexTensor x = index(node, "self");
-  for (auto [shift, dim] : rollOf(node, x.dims.size())) {
-    const IndexDim each = x.dims.at(dim);
-    if (each.kind == Kind::Long) {
-      for (Index &component : x.components)
-        if (component->isList)
-          component = call("take", {component, rolledPlaces(shift, each.size)}, each.size, component->isTruth);
-    } else if (each.kind == Kind::Small) {
-      int64_t size = each.size.getNumber();
-      std::vector<int64_t> kept;
-      for (int64_t i = 0; i < size; ++i)
-        kept.push_back(((i - shift) % size + size) % size);
-      x = chosen(x, dim, kept);
-    }
-  }
+  IndexTensor x = indexFunction(node, "self");
+  for (auto [shift, dim] : rollOf(node, x.sizes.size()))
+    x = views::roll(algebra, x, dim, shift);
   define(node, x);
 }
 
 void Recover::intFlip(const NormalNode &node) {
-  IndexTensor x = index(node, "self");
-  for (int64_t axis : integers(node, "dims")) {
-    size_t dim = size_t(axis < 0 ? axis + int64_t(x.dims.size()) : axis);
-    if (x.dims.at(dim).kind == Kind::Long) {
-      for (Index &each : x.components)
-        each = call("flip", {each}, each->length, each->isTruth);
-    } else if (x.dims[dim].kind == Kind::Small) {
-      std::vector<int64_t> kept;
-      for (int64_t i = x.dims[dim].size.getNumber(); i-- > 0;)
-        kept.push_back(i);
-      x = chosen(x, dim, kept);
-    }
-  }
+  IndexTensor x = indexFunction(node, "self");
+  std::vector<int64_t> dims = node.op == "flipud"   ? std::vector<int64_t>{0}
+                              : node.op == "fliplr" ? std::vector<int64_t>{1}
+                                                    : integers(node, "dims");
+  for (int64_t axis : dims)
+    x = views::flip(algebra, x, size_t(axis < 0 ? axis + int64_t(x.sizes.size()) : axis));
+  define(node, x);
+}
+
+/// What is on one side of a diagonal of a matrix, and 0 on the other.
+void Recover::intTriangle(const NormalNode &node) {
+  IndexTensor x = indexFunction(node, "self");
+  if (x.sizes.size() < 2)
+    throw Refusal{"a triangle of integers that are no matrix"};
+  size_t rank = x.sizes.size();
+  IndexTerm row = algebra.coordinate(rank - 2, x.sizes[rank - 2]),
+            column = algebra.coordinate(rank - 1, x.sizes[rank - 1]);
+  IndexTerm offset = algebra.add(column, algebra.times(row, -1));
+  IndexTerm stays = algebra.apply(node.op == "tril" ? "le" : "ge",
+                                  {offset, algebra.number(SymbolicExpr(integer(node, "diagonal", 0)))});
+  x.value = algebra.apply("where", {stays, x.value, algebra.number(0)});
   define(node, x);
 }

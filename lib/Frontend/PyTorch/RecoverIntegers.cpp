@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PyTorch/Indices/Sources.h"
 #include "PyTorch/Recover.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -48,63 +49,11 @@ size_t gnnc::frontend::pytorch::smallSize(const IndexDim &dim) {
 }
 
 /// How far apart components lie that differ by one along a dim.
-size_t gnnc::frontend::pytorch::strideOf(const IndexTensor &tensor, size_t dim) {
+size_t gnnc::frontend::pytorch::strideOf(const IndexLists &tensor, size_t dim) {
   size_t stride = 1;
   for (size_t i = dim + 1; i < tensor.dims.size(); ++i)
     stride *= smallSize(tensor.dims[i]);
   return stride;
-}
-
-/// What a function of numbers gives, if it is one of those that layouts are computed with.
-static std::optional<int64_t> evaluated(const std::string &function, const std::vector<Index> &arguments) {
-  std::vector<int64_t> numbers;
-  for (const Index &argument : arguments)
-    if (std::optional<int64_t> number = literalOf(argument))
-      numbers.push_back(*number);
-  if (numbers.size() != arguments.size() || numbers.empty())
-    return std::nullopt;
-  int64_t a = numbers[0], b = numbers.size() > 1 ? numbers[1] : 0, result;
-  if (function == "add")
-    return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-  if (function == "sub")
-    return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-  if (function == "mul")
-    return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-  if (function == "neg")
-    return __builtin_sub_overflow(int64_t(0), a, &result) ? std::nullopt : std::optional(result);
-  if ((function == "div" || function == "mod") && b > 0) {
-    int64_t quotient = a / b - (a % b < 0 ? 1 : 0);
-    return function == "div" ? quotient : a - quotient * b;
-  }
-  static const std::map<std::string, bool (*)(int64_t, int64_t)> tests = {
-      {"eq", [](int64_t a, int64_t b) { return a == b; }},   {"ne", [](int64_t a, int64_t b) { return a != b; }},
-      {"lt", [](int64_t a, int64_t b) { return a < b; }},    {"le", [](int64_t a, int64_t b) { return a <= b; }},
-      {"gt", [](int64_t a, int64_t b) { return a > b; }},    {"ge", [](int64_t a, int64_t b) { return a >= b; }},
-      {"both", [](int64_t a, int64_t b) { return a && b; }}, {"either", [](int64_t a, int64_t b) { return a || b; }},
-      {"not", [](int64_t a, int64_t) { return !a; }},
-  };
-  if (auto test = tests.find(function); test != tests.end())
-    return test->second(a, b);
-  if (function == "minimum" || function == "maximum")
-    return function == "minimum" ? std::min(a, b) : std::max(a, b);
-  if (function == "where")
-    return a ? b : numbers.at(2);
-  return std::nullopt;
-}
-
-static Index makeCall(const std::string &function, std::vector<Index> arguments, bool isList, SymbolicExpr length,
-                      bool isTruth) {
-  if (!isList)
-    if (std::optional<int64_t> number = evaluated(function, arguments))
-      return std::make_shared<IndexExpr>(IndexExpr{std::to_string(*number), false, 0, isTruth, "", {}});
-  std::string text = function + "(";
-  for (const Index &argument : arguments)
-    text += (text.back() == '(' ? "" : ", ") + argument->text;
-  text += ")";
-  if (text.size() > 20000)
-    throw Refusal{"what its integers are computed from is too long to write down"};
-  return std::make_shared<IndexExpr>(
-      IndexExpr{text, isList, std::move(length), isTruth, function, std::move(arguments)});
 }
 
 Index Recover::call(const std::string &function, std::vector<Index> arguments, SymbolicExpr length, bool isTruth) {
@@ -188,12 +137,12 @@ Index Recover::elementOf(const Index &list, int64_t at) {
 }
 
 /// A list of fixed length as components.
-IndexTensor Recover::unrolled(const IndexTensor &tensor, size_t dim) {
+IndexLists Recover::unrolled(const IndexLists &tensor, size_t dim) {
   const IndexDim &each = tensor.dims.at(dim);
   if (each.kind != Kind::Long || !each.size.getFactors().empty() || each.size.getNumber() > 1024)
     throw Refusal{"integers of different layouts are combined"};
   int64_t size = each.size.getNumber();
-  IndexTensor result;
+  IndexLists result;
   result.dims = tensor.dims;
   result.dims[dim].kind = size == 1 ? Kind::Unit : Kind::Small;
   size_t stride = strideOf(tensor, dim);
@@ -213,15 +162,19 @@ Index Recover::listOf(const std::vector<Index> &numbers) {
       pieces.push_back(call("add", {call("full", {constant(1), constant(0)}, 1), each}, 1));
     return pieces.size() == 1 ? pieces[0] : call("cat", pieces, SymbolicExpr(int64_t(pieces.size())));
   }
-  std::string text = "[";
-  for (const Index &each : numbers)
-    text += (text.size() > 1 ? ", " : "") + each->text;
-  return std::make_shared<IndexExpr>(IndexExpr{
-      text + "]", true, SymbolicExpr(int64_t(numbers.size())), !numbers.empty() && numbers[0]->isTruth, "", {}});
+  IndexExpr list{"[", true, SymbolicExpr(int64_t(numbers.size())), !numbers.empty() && numbers[0]->isTruth, "", {}};
+  auto values = std::make_shared<std::vector<int64_t>>();
+  for (const Index &each : numbers) {
+    list.text += (list.text.size() > 1 ? ", " : "") + each->text;
+    values->push_back(*literalOf(each));
+  }
+  list.text += "]";
+  list.numbers = std::move(values);
+  return std::make_shared<IndexExpr>(std::move(list));
 }
 
 /// Components that are all the same along an axis are a repetition.
-IndexTensor Recover::withoutCopies(IndexTensor tensor) {
+IndexLists Recover::withoutCopies(IndexLists tensor) {
   for (size_t dim = 0; dim < tensor.dims.size(); ++dim) {
     if (tensor.dims[dim].kind != Kind::Small)
       continue;
@@ -240,20 +193,6 @@ IndexTensor Recover::withoutCopies(IndexTensor tensor) {
     }
   }
   return tensor;
-}
-
-/// list[at], seen through where the list is a constant or counts up.
-Index Recover::takeFrom(const Index &list, const Index &at) {
-  if (!at->isList)
-    return callScalar("take", {list, at});
-  if (list->function == "full")
-    return call("full", {sizeIndex(at->length), list->arguments[1]}, at->length, list->isTruth);
-  if (list->function == "arange" && literalOf(list->arguments[0]) == 0 && literalOf(list->arguments[2]) == 1)
-    return at;
-  bool isAll = at->function == "arange" && literalOf(at->arguments[0]) == 0 && literalOf(at->arguments[2]) == 1;
-  if (isAll && at->length == list->length)
-    return list;
-  return call("take", {list, at}, at->length, list->isTruth);
 }
 
 std::vector<int64_t> Recover::constantIntegers(const std::string &name) const {

@@ -151,6 +151,14 @@ Tensor Recover::paddedByItself(const NormalNode &node, const Tensor &x, size_t d
 void Recover::opUnfold(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   size_t dim = axisNumber(node, "dimension", 0, x.dims.size());
+  if (x.dims.at(dim).kind == Dim::Kind::Space && program.spaces[size_t(x.dims[dim].id)].extent < 0) {
+    // The rows of window i are step i, step i + 1, ...
+    std::vector<SymbolicExpr> own = {sizes(node).at(dim), sizes(node).back()};
+    IndexTerm first = algebra.times(algebra.coordinate(0, own[0]), integer(node, "step", 1));
+    Tensor rows = gather(x, dim, indexSources.lists({own, algebra.add(first, algebra.coordinate(1, own[1]))}));
+    std::rotate(rows.dims.begin() + ptrdiff_t(dim) + 1, rows.dims.begin() + ptrdiff_t(dim) + 2, rows.dims.end());
+    return define(node, rows);
+  }
   int64_t all = fixedSize(node, x, dim), size = integer(node, "size", 1), step = integer(node, "step", 1);
   x = withAxis(x, dim);
   std::vector<Tensor> windows;

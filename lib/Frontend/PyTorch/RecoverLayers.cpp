@@ -60,9 +60,9 @@ void Recover::opGather(const NormalNode &node) {
     Tensor rows = gather(tensor(node, "weight"), 0, index(node, "indices"));
     // The row of padding is learnt by nobody.
     if (int64_t padding = integer(node, "padding_idx", -1); padding >= 0) {
-      const IndexTensor &at = index(node, "indices");
       std::vector<SymbolicExpr> shape = sizesOf(nameOf(node, "indices"));
-      Tensor isPadding = asNumbers(elementwise("eq", {at, {{}, {constant(padding)}}}, true, shape));
+      Tensor isPadding = asNumbers(
+          indexSources.lists(elementwise("eq", {indexFunction(node, "indices"), numberTensor(padding)}, true, shape)));
       Tensor fixed{rows.dims, program.detach(rows.value)};
       rows = where(unsqueezed(isPadding, isPadding.dims.size()), fixed, rows);
     }
@@ -73,33 +73,15 @@ void Recover::opGather(const NormalNode &node) {
   bool byRow = node.op == "index_select";
   if (byRow ? gatherChosen(node, x, dim, nameOf(node, "index")) : gatherPlaces(node, x, dim))
     return;
-  const IndexTensor &at = index(node, "index");
   if (byRow)
-    return define(node, gather(x, dim, at));
-  bool alongRows = at.dims.at(dim).kind == IndexDim::Kind::Long;
-  if (alongRows) {
-    // Along the other axes the index may cover a part only; it has to cover all.
-    std::vector<SymbolicExpr> wanted = sizes(node);
-    Tensor result = gatherList(x, dim, listAlong(at, dim));
-    return define(node, result);
-  }
-  // For each row the number of one feature: gather(x, 1, index[N, 1]).
-  size_t row = at.dims.size();
-  for (size_t i = 0; i < at.dims.size(); ++i)
-    if (at.dims[i].kind == IndexDim::Kind::Long)
-      row = i;
-  if (row == at.dims.size() || at.dims[dim].kind != IndexDim::Kind::Unit || at.components.size() != 1 ||
-      x.dims[dim].kind != Kind::Axis || x.dims.at(row).kind != Kind::Space)
-    throw Refusal{"the index differs from feature to feature; gnnc needs one index for each row"};
-  int space = spaceOf(SymbolicExpr(x.dims[dim].size));
-  int chosen = program.oneHot(mapOf(at.components[0], x.dims[row].id, space), x.dims[dim].id);
-  x.value = program.dot(x.value, chosen, {x.dims[dim].id});
-  x.dims[dim] = {};
-  define(node, x);
+    return define(node, gather(x, dim, index(node, "index")));
+  // Along the other axes the index may cover a part.
+  IndexTensor at = indexFunction(node, "index");
+  define(node, gatherEach(std::move(x), dim, at));
 }
 
 /// The places that a mask of the module's own chooses; nothing if it is no such mask.
-std::optional<std::vector<int64_t>> Recover::knownPlaces(const IndexTensor &mask) {
+std::optional<std::vector<int64_t>> Recover::knownPlaces(const IndexLists &mask) {
   bool isTruth = !mask.components.empty() && mask.components[0]->isTruth;
   std::optional<std::vector<int64_t>> known = isTruth && mask.dims.size() == 1 ? constantsOf(mask) : std::nullopt;
   if (!known)
@@ -111,22 +93,31 @@ std::optional<std::vector<int64_t>> Recover::knownPlaces(const IndexTensor &mask
   return places;
 }
 
-/// Written numbers of places that are counted from the end, as `x[[-1, 0]]` has them, counted from the front.
+/// Places that Python may count from the end, counted from the front. Those that the graph gives are checked with it.
 IndexTensor Recover::fromFront(const IndexTensor &at, const SymbolicExpr &size) {
-  std::optional<std::vector<int64_t>> known = constantsOf(at);
-  bool isTruth = llvm::any_of(at.components, [](const Index &each) { return each->isTruth; });
-  if (!known || isTruth || at.dims.size() != 1 || llvm::none_of(*known, [](int64_t place) { return place < 0; }))
+  if (at.isTruth || !at.value->isKnown)
     return at;
-  std::vector<Index> places;
-  for (int64_t place : *known)
-    places.push_back(place < 0 ? callScalar("add", {sizeIndex(size), constant(place)}) : constant(place));
-  if (size.getFactors().empty())
-    return {{{places.size() == 1 ? IndexDim::Kind::Unit : IndexDim::Kind::Small, at.dims[0].size}}, places};
-  return {{{IndexDim::Kind::Long, at.dims[0].size}}, {listOf(places)}};
+  if (auto range = algebra.bounds(at.value); range && isNeverNegative(range->first))
+    return at;
+  if (at.sizes.size() == 1)
+    if (std::optional<std::vector<int64_t>> known = constantsOf(indexSources.lists(at))) {
+      std::vector<Index> places;
+      for (int64_t place : *known)
+        places.push_back(place < 0 ? callScalar("add", {sizeIndex(size), constant(place)}) : constant(place));
+      bool isFromEnd = llvm::any_of(*known, [](int64_t place) { return place < 0; });
+      return isFromEnd ? indexSources.function({{{IndexDim::Kind::Long, at.sizes[0]}}, {listOf(places)}}) : at;
+    }
+  IndexTensor isBehind = elementwise("lt", {at, numberTensor(0)}, true, at.sizes);
+  IndexTensor fromEnd = elementwise("add", {at, IndexTensor{{}, algebra.number(size)}}, false, at.sizes);
+  return elementwise("where", {isBehind, fromEnd, at}, false, at.sizes);
+}
+
+IndexLists Recover::fromFront(const IndexLists &at, const SymbolicExpr &size) {
+  return indexSources.lists(fromFront(indexSources.function(at), size));
 }
 
 /// Of an index [n, 1] or [1, n] the list; nothing if it has other axes.
-static std::optional<IndexTensor> alongAxis(IndexTensor at, size_t axis) {
+static std::optional<IndexLists> alongAxis(IndexLists at, size_t axis) {
   if (at.dims.size() != 2 || at.dims[1 - axis].kind != IndexDim::Kind::Unit ||
       at.dims[axis].kind == IndexDim::Kind::Unit)
     return std::nullopt;
@@ -135,14 +126,14 @@ static std::optional<IndexTensor> alongAxis(IndexTensor at, size_t axis) {
 }
 
 /// x[a, b] of two axes that follow each other, of which `dim` is the first.
-Tensor Recover::gatherTwo(const Tensor &x, size_t dim, const IndexTensor &a, const IndexTensor &b) {
+Tensor Recover::gatherTwo(const Tensor &x, size_t dim, const IndexLists &a, const IndexLists &b) {
   Refusal none{"it is indexed along two axes at once"};
   // x[a[:, None], b[None, :]]: all of a with all of b.
-  std::optional<IndexTensor> first = alongAxis(a, 0), second = alongAxis(b, 1);
+  std::optional<IndexLists> first = alongAxis(a, 0), second = alongAxis(b, 1);
   if (first && second)
     return gather(gather(x, dim, fromFront(*first, sizeOf(x.dims[dim]))), dim + 1,
                   fromFront(*second, sizeOf(x.dims[dim + 1])));
-  auto isList = [](const IndexTensor &index) {
+  auto isList = [](const IndexLists &index) {
     return index.dims.size() == 1 && llvm::none_of(index.components, [](const Index &each) { return each->isTruth; });
   };
   if (!isList(a) || !isList(b) || !(a.dims[0].size == b.dims[0].size))
@@ -172,7 +163,7 @@ Tensor Recover::gatherTwo(const Tensor &x, size_t dim, const IndexTensor &a, con
   size_t row = rowsLast ? dim + 1 : dim, column = rowsLast ? dim : dim + 1;
   Tensor picked = gather(x, row, rowsLast ? b : a);
   // Of one column there is nothing to choose; whether places that the graph gives are all 0 is checked with its maps.
-  const IndexTensor &places = rowsLast ? a : b;
+  const IndexLists &places = rowsLast ? a : b;
   bool isFirst = !places.components[0]->isList && places.components[0]->text == "0";
   if (picked.dims[column].kind != Kind::Unit || !isFirst) {
     picked = withAxis(picked, column);
@@ -202,16 +193,16 @@ void Recover::opIndex(const NormalNode &node) {
   size_t dim = dims[0];
   if (!byMask && gatherChosen(node, x, dim, places[dim]))
     return;
-  if (std::optional<IndexTensor> kept = keptPlaces(places[dim], sizes(node).at(dim)))
+  if (std::optional<IndexLists> kept = keptPlaces(places[dim], sizes(node).at(dim)))
     return define(node, gather(x, dim, *kept));
-  IndexTensor at = withoutCopies(indexOf(places[dim]));
+  IndexLists at = withoutCopies(indexOf(places[dim]));
   bool isTruth = !at.components.empty() && at.components[0]->isTruth;
   if (!isTruth)
     return define(node, gather(x, dim, fromFront(at, sizeOf(x.dims.at(dim)))));
   // Places along an axis that a mask of the module's own names.
   std::optional<std::vector<int64_t>> known = knownPlaces(at);
   if (known && x.dims[dim].kind != Kind::Space) {
-    IndexTensor chosen;
+    IndexLists chosen;
     for (int64_t place : *known)
       chosen.components.push_back(constant(place));
     if (chosen.components.empty())
@@ -245,54 +236,43 @@ void Recover::opScatter(const NormalNode &node) {
     throw Refusal{"scatter with reduce='" + old + "'; use scatter_reduce"};
   if (node.op == "scatter" && old.empty() && scatterPlaces(node, base, dim))
     return;
-  const IndexTensor &at = index(node, "index");
-  if (node.op == "scatter" && old.empty()) {
-    Tensor values = has(node, "value") ? tensor(node, "value") : tensor(node, "src");
-    if (at.dims.at(dim).kind == IndexDim::Kind::Long) {
-      Index list = listAlong(at, dim);
-      auto write = [&](Tensor into, Tensor source) { return put(into, dim, list, source); };
-      return define(node, wherePlaced(base, values, at, dim, write));
-    }
-    // One feature of each row: a one-hot row.
-    size_t row = at.dims.size();
-    for (size_t i = 0; i < at.dims.size(); ++i)
-      if (at.dims[i].kind == IndexDim::Kind::Long)
-        row = i;
-    bool fits = row < at.dims.size() && at.dims[dim].kind == IndexDim::Kind::Unit && at.components.size() == 1 &&
-                has(node, "value") && base.dims.size() == 2 &&
-                (base.dims[dim].kind == Kind::Repeat || base.dims[dim].kind == Kind::Axis) &&
-                base.dims[row].kind == Kind::Space && sizeOf(base.dims[row]) == at.dims[row].size;
-    if (!fits && base.dims[dim].kind == Kind::Space && row < at.dims.size())
-      throw Refusal{"rows of " + sizeOf(base.dims[dim]).str() +
-                    " numbers, which differs from graph to graph; give the number of classes"};
-    if (!fits)
-      throw Refusal{"the index differs from feature to feature; gnnc needs one index for each row"};
-    int64_t size = base.dims[dim].size;
-    int axis = program.newAxis(size);
-    int rows = program.oneHot(mapOf(at.components[0], base.dims[row].id, spaceOf(SymbolicExpr(size))), axis);
-    Tensor chosen{base.dims, rows};
-    chosen.dims[dim] = {Kind::Axis, axis, size};
-    return define(node, where(chosen, values, base));
-  }
-  Tensor source = has(node, "src") ? tensor(node, "src") : tensor(node, "value");
-  if (!has(node, "src"))
-    for (const IndexDim &each : at.dims)
-      source.dims.push_back(dimOf(each.size));
-  std::string reduce = node.op == "scatter_add" || old == "add" ? "sum" : string(node, "reduce", "");
-  static const std::map<std::string, std::string> functions = {
-      {"sum", "sum"}, {"amax", "max"}, {"amin", "min"}, {"mean", "mean"}, {"prod", "prod"}};
+  bool isWrite = node.op == "scatter" && old.empty();
+  std::string reduce = isWrite ? "" : node.op == "scatter_add" || old == "add" ? "sum" : string(node, "reduce", "");
+  static const std::map<std::string, std::string> functions = {{"", ""},        {"sum", "sum"},   {"amax", "max"},
+                                                               {"amin", "min"}, {"mean", "mean"}, {"prod", "prod"}};
   auto function = functions.find(reduce);
   if (function == functions.end())
     throw Refusal{"argument 'reduce': expected sum, mean, prod, amax or amin, found '" + reduce + "'"};
-  Index list = listAlong(at, dim);
+  const IndexTensor at = indexFunction(node, "index");
+  Tensor source = tensor(node, has(node, "src") ? "src" : "value");
+  for (size_t i = 0; i < at.sizes.size(); ++i)
+    if (i != dim && base.dims[dim].kind == Kind::Space && !at.sizes[i].getFactors().empty() &&
+        IndexAlgebra::dependsOn(at.value, i))
+      throw Refusal{"rows of " + sizeOf(base.dims[dim]).str() +
+                    " numbers, which differs from graph to graph; give the number of classes"};
+  IndexLists lists = indexSources.lists(at);
+  if (!isListAlong(lists, dim)) {
+    bool includesBase = isWrite || flag(node, "include_self", true);
+    if (!includesBase || reduce == "mean" || reduce == "prod")
+      listAlong(lists, dim); // refuses it
+    return define(node, scatterEach(base, dim, at, source, function->second));
+  }
+  const Index &list = lists.components[0];
+  if (isWrite) {
+    auto write = [&](Tensor into, Tensor from) { return put(into, dim, list, from); };
+    return define(node, wherePlaced(base, source, lists, dim, write));
+  }
+  if (!has(node, "src"))
+    for (const SymbolicExpr &size : at.sizes)
+      source.dims.push_back(dimOf(size));
   auto write = [&](Tensor into, Tensor from) {
     return scatter(into, dim, list, from, function->second, flag(node, "include_self", true));
   };
-  define(node, wherePlaced(base, source, at, dim, write));
+  define(node, wherePlaced(base, source, lists, dim, write));
 }
 
 /// An index with one axis as a list, also of repeated numbers, and of numbers one by one.
-Index Recover::oneList(const IndexTensor &at) {
+Index Recover::oneList(const IndexLists &at) {
   if (at.dims.size() != 1)
     throw Refusal{at.dims.empty() ? "the index is one number; use a list of one" : "the index has several axes"};
   const SymbolicExpr &length = at.dims[0].size;
@@ -327,20 +307,21 @@ void Recover::opIndexAdd(const NormalNode &node) {
 }
 
 /// Adds numbers at pairs of a row and a feature: rows that have them in one feature are added up.
-void Recover::addAtPairs(const NormalNode &node, const Tensor &base, Tensor values, const IndexTensor &rows,
-                         const IndexTensor &columns) {
-  auto isList = [](const IndexTensor &index) {
+void Recover::addAtPairs(const NormalNode &node, const Tensor &base, Tensor values, const IndexLists &rows,
+                         const IndexLists &columns) {
+  auto isList = [](const IndexLists &index) {
     return index.dims.size() == 1 && index.components.size() == 1 && index.components[0]->isList &&
            !index.components[0]->isTruth;
   };
   bool isFixed = base.dims.size() > 1 && (base.dims[1].kind == Kind::Axis || base.dims[1].kind == Kind::Repeat);
-  if (!isFixed || !isList(rows) || !isList(columns))
+  bool isOne = columns.dims.size() == 1 && columns.dims[0].kind == IndexDim::Kind::Unit;
+  if (!isFixed || !isList(rows) || (!isList(columns) && !isOne))
     throw Refusal{"it writes along two axes at once: instead of a matrix of all pairs, gather and add up along edges"};
   int64_t size = base.dims[1].size;
   const SymbolicExpr &length = rows.dims[0].size;
   int axis = program.newAxis(size), pairs = spaceOf(length);
   Index places = columns.components[0];
-  if (columns.dims[0].size == SymbolicExpr(1) && !(length == SymbolicExpr(1))) // the same feature for all
+  if (isOne || (columns.dims[0].size == SymbolicExpr(1) && !(length == SymbolicExpr(1)))) // the same feature for all
     places = call("full", {sizeIndex(length), elementOf(places, 0)}, length);
   int chosen = program.oneHot(mapOf(places, pairs, spaceOf(SymbolicExpr(size))), axis);
   Tensor ofPairs{{{Kind::Space, pairs, 0}, {Kind::Axis, axis, size}}, chosen};
@@ -361,7 +342,7 @@ bool Recover::putAtKnownPairs(const NormalNode &node, const Tensor &base, Tensor
     if (places[i].empty() == (i >= row) || (i >= row && !indices.count(places[i])))
       return false;
   for (size_t i : {row, column}) {
-    const IndexTensor &at = indexOf(places[i]);
+    const IndexLists &at = indexOf(places[i]);
     bool isTruth = llvm::any_of(at.components, [](const Index &each) { return each->isTruth; });
     if (at.dims.size() != 1 || isTruth)
       return false;
@@ -405,7 +386,7 @@ void Recover::opIndexPut(const NormalNode &node) {
     mask.dims.resize(base.dims.size());
     return define(node, where(mask, values, base));
   }
-  const IndexTensor at = fromFront(indexOf(places[dim]), sizeOf(base.dims.at(dim)));
+  const IndexLists at = fromFront(indexOf(places[dim]), sizeOf(base.dims.at(dim)));
   Index list = oneList(at);
   bool isAlongAxis = base.dims[dim].kind != Kind::Space;
   if (std::optional<std::vector<int64_t>> chosen = knownPlaces(at);

@@ -130,7 +130,7 @@ void Recover::opHingeLoss(const NormalNode &node) {
 /// How far each other class is above the own one less a margin, a mean over all classes.
 void Recover::opMultiMargin(const NormalNode &node) {
   Tensor x = tensor(node, "self");
-  const IndexTensor &target = index(node, "target");
+  const IndexLists &target = index(node, "target");
   double power = number(node, "p", 1), margin = number(node, "margin", 1);
   bool hasRows = x.dims.size() == 2 && x.dims[1].kind == Kind::Axis && x.dims[0].kind == Kind::Space &&
                  target.dims.size() == 1 && target.components.size() == 1;
@@ -206,7 +206,7 @@ void Recover::opCrossEntropy(const NormalNode &node) {
     rows = where(isPlace(unsqueezed(target, 1), 1, x.dims[1].size), unsqueezed(isCounted, 1), scalar(0));
     loss = binary("-", scalar(0), fold("sum", where(rows, x, scalar(0)), {1}, false));
   } else {
-    const IndexTensor &target = index(node, "target");
+    const IndexLists &target = index(node, "target");
     if (target.dims.size() != 1 || target.components.size() != 1)
       throw Refusal{"cross entropy: expected one integer for each row"};
     Index list = target.components[0];

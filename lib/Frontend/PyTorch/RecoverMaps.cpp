@@ -78,10 +78,10 @@ std::string Recover::sourceOf(const SymbolicExpr &extent) const {
   std::string text;
   auto plus = [&](const std::string &term) { text = text.empty() ? term : "add(" + text + ", " + term + ")"; };
   for (auto &[symbol, factor] : extent.getFactors()) {
-    auto source = symbolSources.find(symbol);
-    if (source == symbolSources.end())
+    std::optional<std::string> source = sourceOfSymbol(symbol);
+    if (!source)
       throw Refusal{"nothing says what the size " + symbol + " is computed from"};
-    plus(factor == 1 ? source->second : "mul(" + source->second + ", " + std::to_string(factor) + ")");
+    plus(factor == 1 ? *source : "mul(" + *source + ", " + std::to_string(factor) + ")");
   }
   if (extent.getNumber() != 0 || text.empty())
     plus(std::to_string(extent.getNumber()));
@@ -138,6 +138,11 @@ Tensor Recover::toSpace(Tensor x, size_t dim, int space) {
       throw Refusal{"an axis of size " + std::to_string(each.size) + " meets one of size " + program.spaces[space].key};
     x.value = program.spread(x.value, each.id, space);
   }
+  // What a view has made of a space and an axis has a row for each pair of them.
+  const SymbolicExpr size = sizeOf(each);
+  if (each.kind == Kind::Group && size == program.spaces[space].size && each.parts.size() == 2 &&
+      each.parts[0].layout < 0 && each.parts[1].layout < 0)
+    return gatherOfGroup(std::move(x), dim, call("arange", {constant(0), sizeIndex(size), constant(1)}, size));
   if (each.kind == Kind::Group ||
       (each.kind == Kind::Repeat && !(SymbolicExpr(each.size) == program.spaces[space].size)))
     throw Refusal{"an axis of size " + sizeOf(each).str() + " meets one of size " + program.spaces[space].key};
@@ -231,8 +236,8 @@ Tensor Recover::gatherList(Tensor x, size_t dim, const Index &index) {
   return x;
 }
 
-Tensor Recover::gather(Tensor x, size_t dim, const IndexTensor &given) {
-  IndexTensor index = withoutCopies(given);
+Tensor Recover::gather(Tensor x, size_t dim, const IndexLists &given) {
+  IndexLists index = withoutCopies(given);
   // Places that are known now are those of an axis, not of a space.
   bool onAxis = x.dims.at(dim).kind != Kind::Space;
   if (onAxis && constantsOf(index))
@@ -248,12 +253,17 @@ Tensor Recover::gather(Tensor x, size_t dim, const IndexTensor &given) {
       long_ = i;
   for (const Index &component : index.components) {
     if (!component->isList) {
-      auto literal = component->text;
-      char *end = nullptr;
-      int64_t element = std::strtoll(literal.c_str(), &end, 10);
-      if (*end != 0)
-        throw Refusal{"it is indexed by a number that the graph gives; use a list of one"};
-      parts.push_back(unsqueezed(pick(x, dim, element), dim));
+      std::optional<int64_t> element = literalOf(component);
+      if (!element) {
+        // The row that a number of the graph names: a sum over a list of it alone.
+        Tensor row = gatherList(x, dim, listOf({component}));
+        if (resides(row, row.dims[dim]))
+          row.value = program.reduce("sum", row.value, -1);
+        row.dims.erase(row.dims.begin() + ptrdiff_t(dim));
+        parts.push_back(row);
+        continue;
+      }
+      parts.push_back(unsqueezed(pick(x, dim, *element), dim));
       parts.back().dims.erase(parts.back().dims.begin() + ptrdiff_t(dim));
       continue;
     }
@@ -292,17 +302,19 @@ Tensor Recover::gather(Tensor x, size_t dim, const IndexTensor &given) {
   return parts[0];
 }
 
-Index Recover::listAlong(const IndexTensor &given, size_t dim) {
-  IndexTensor index = withoutCopies(given);
+/// Whether places are one list along a dim, and the same along the others.
+bool Recover::isListAlong(const IndexLists &index, size_t dim) {
   for (size_t i = 0; i < index.dims.size(); ++i) {
-    const IndexDim &each = index.dims[i];
-    bool fits = i == dim ? each.kind == IndexDim::Kind::Long
-                         : each.kind == IndexDim::Kind::Repeat || each.kind == IndexDim::Kind::Unit;
-    if (!fits)
-      throw Refusal{"the index differs from feature to feature; gnnc needs one index for each row"};
+    IndexDim::Kind kind = index.dims[i].kind;
+    if (i == dim ? kind != IndexDim::Kind::Long : kind != IndexDim::Kind::Repeat && kind != IndexDim::Kind::Unit)
+      return false;
   }
-  if (index.components.size() != 1)
-    throw Refusal{"the index has no meaning as a map"};
+  return index.components.size() == 1;
+}
+
+Index Recover::listAlong(const IndexLists &index, size_t dim) {
+  if (!isListAlong(index, dim))
+    throw Refusal{"the index differs from feature to feature; gnnc needs one index for each row"};
   return index.components[0];
 }
 
@@ -312,7 +324,7 @@ Index Recover::listAlong(const IndexTensor &given, size_t dim) {
 
 /// Writes the part of the source that the index covers, into the part of the result that it covers: along each axis
 /// but `dim` the first elements. The others stay as they were.
-Tensor Recover::wherePlaced(Tensor base, Tensor source, const IndexTensor &index, size_t dim, const Writing &write,
+Tensor Recover::wherePlaced(Tensor base, Tensor source, const IndexLists &index, size_t dim, const Writing &write,
                             size_t axis) {
   if (index.dims.size() != base.dims.size())
     throw Refusal{"index and result have different numbers of axes"};

@@ -5,9 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PyTorch/Indices/Views.h"
 #include "PyTorch/Recover.h"
 
 #include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
 
 #include <cmath>
 
@@ -263,6 +266,10 @@ void Recover::opRepeat(const NormalNode &node) {
       x.dims[i] = dimOf(wanted[i]);
     } else if (times && *times <= 64) {
       x = concat(std::vector<Tensor>(static_cast<size_t>(*times), x), i);
+    } else if (SymbolicExpr size = sizeOf(x.dims[i]); size.getFactors().empty()) {
+      // Row i of the copies is row i mod size.
+      IndexTensor rows = views::tile(algebra, {{size}, algebra.coordinate(0, size)}, 0, wanted[i]);
+      x = gatherList(x, i, indexSources.lists(rows, 0).components.at(0));
     } else {
       throw Refusal{"it repeats the rows of '" + sizeOf(x.dims[i]).str() +
                     "' a number of times that is not fixed: all pairs"};
@@ -271,50 +278,43 @@ void Recover::opRepeat(const NormalNode &node) {
   define(node, x);
 }
 
-/// Axes at other places; those that are not named keep their order.
-Tensor Recover::moved(const NormalNode &node, const Tensor &x) const {
-  size_t rank = x.dims.size();
+/// The axes of an operand in the order in which a transposition of it has them.
+std::vector<size_t> Recover::transposedAxes(const NormalNode &node, size_t rank) const {
   auto places = [&](const char *name) {
-    std::vector<int64_t> found = integers(node, name);
-    if (found.empty())
-      found = {integer(node, name, 0)};
-    for (int64_t &each : found)
-      each += each < 0 ? int64_t(rank) : 0;
+    std::vector<size_t> found;
+    for (int64_t each : integers(node, name))
+      found.push_back(size_t(each < 0 ? each + int64_t(rank) : each));
     return found;
   };
-  std::vector<int64_t> from = places("source"), to = places("destination");
-  std::vector<Dim> rest;
-  for (size_t i = 0; i < rank; ++i)
-    if (!llvm::is_contained(from, int64_t(i)))
-      rest.push_back(x.dims[i]);
-  Tensor result{{}, x.value};
-  auto next = rest.begin();
-  for (size_t i = 0; i < rank; ++i) {
-    auto named = llvm::find(to, int64_t(i));
-    result.dims.push_back(named == to.end() ? *next++ : x.dims.at(size_t(from.at(size_t(named - to.begin())))));
+  if (node.op == "permute")
+    return places("dims");
+  std::vector<size_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  if (node.op == "movedim" || node.op == "moveaxis") {
+    std::vector<size_t> from = places("source"), to = places("destination"), rest, result;
+    llvm::copy_if(order, std::back_inserter(rest), [&](size_t axis) { return !llvm::is_contained(from, axis); });
+    auto next = rest.begin();
+    for (size_t i = 0; i < rank; ++i) {
+      auto named = llvm::find(to, i);
+      result.push_back(named == to.end() ? *next++ : from.at(size_t(named - to.begin())));
+    }
+    return result;
   }
-  return result;
+  if (node.op == "numpy_T")
+    std::reverse(order.begin(), order.end());
+  else if (node.op == "mT" || node.op == "mH" || node.op == "adjoint")
+    std::swap(order.at(rank - 1), order.at(rank - 2));
+  else if (rank >= 2)
+    std::swap(order[node.op == "t" ? 0 : axisNumber(node, has(node, "axis0") ? "axis0" : "dim0", 0, rank)],
+              order[node.op == "t" ? 1 : axisNumber(node, has(node, "axis1") ? "axis1" : "dim1", 1, rank)]);
+  return order;
 }
 
 void Recover::opTranspose(const NormalNode &node) {
-  Tensor x = tensor(node, "self");
-  size_t rank = x.dims.size();
-  if (node.op == "permute") {
-    Tensor result{{}, x.value};
-    for (int64_t dim : integers(node, "dims"))
-      result.dims.push_back(x.dims.at(size_t(dim < 0 ? dim + int64_t(rank) : dim)));
-    return define(node, result);
-  }
-  if (node.op == "movedim" || node.op == "moveaxis")
-    return define(node, moved(node, x));
-  if (node.op == "mT" || node.op == "adjoint")
-    std::swap(x.dims.at(rank - 1), x.dims.at(rank - 2));
-  else if (node.op == "numpy_T")
-    std::reverse(x.dims.begin(), x.dims.end());
-  else if (rank >= 2)
-    std::swap(x.dims[node.op == "t" ? 0 : axisNumber(node, has(node, "axis0") ? "axis0" : "dim0", 0, rank)],
-              x.dims[node.op == "t" ? 1 : axisNumber(node, has(node, "axis1") ? "axis1" : "dim1", 1, rank)]);
-  define(node, x);
+  Tensor x = tensor(node, "self"), result{{}, x.value};
+  for (size_t axis : transposedAxes(node, x.dims.size()))
+    result.dims.push_back(x.dims.at(axis));
+  define(node, result);
 }
 
 void Recover::opSelect(const NormalNode &node) {

@@ -297,7 +297,7 @@ void Recover::opRepeatInterleave(const NormalNode &node) {
     x.dims[dim] = dimOf(length);
     return define(node, x);
   }
-  IndexTensor counts = indexArgument(node, "repeats");
+  IndexLists counts = indexArgument(node, "repeats");
   std::optional<int64_t> times = constantOf(counts.components.at(0));
   if (each.kind == Kind::Axis) {
     if (!times || *times > 256)
@@ -313,7 +313,9 @@ void Recover::opRepeatInterleave(const NormalNode &node) {
   Index repeats = counts.components[0];
   if (!repeats->isList)
     repeats = call("add", {call("full", {sizeIndex(from), constant(0)}, from), repeats}, from);
-  define(node, gatherList(x, dim, call("interleave", {order, repeats}, length)));
+  Index rows = call("interleave", {order, repeats}, length);
+  learnSymbol(length, "length(" + rows->text + ")");
+  define(node, gatherList(x, dim, rows));
 }
 
 /// The diagonal of two axes of fixed size.

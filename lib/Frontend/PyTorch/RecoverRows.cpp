@@ -154,11 +154,14 @@ bool Recover::maskInRows(const NormalNode &node) {
   if ((node.op != "view" && node.op != "reshape") || !onlyIntegers(node) || !has(node, "self"))
     return false;
   std::vector<SymbolicExpr> wanted = sizes(node);
-  IndexTensor x = index(node, "self");
+  const IndexTensor places = indexFunction(node, "self");
+  if (wanted.size() != 2 || wanted[0].getFactors().empty() || wanted[1].getFactors().empty() ||
+      places.sizes.size() != 1)
+    return false;
+  IndexLists x = indexSources.lists(places);
   if (x.components.size() == 1 && isFrontOf(x.components[0]))
     x.components[0] = x.components[0]->arguments[0];
-  if (wanted.size() != 2 || wanted[0].getFactors().empty() || wanted[1].getFactors().empty() ||
-      x.components.size() != 1 || !isCall(x.components[0], "put", 3))
+  if (x.components.size() != 1 || !isCall(x.components[0], "put", 3))
     return false;
   const Index &put = x.components[0];
   std::optional<int64_t> base = isZero(put->arguments[0]) ? 0 : constantOf(put->arguments[0]),

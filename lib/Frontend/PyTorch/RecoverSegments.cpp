@@ -33,7 +33,7 @@ void Recover::opSegmentReduce(const NormalNode &node) {
   bool byPointers = has(node, "offsets");
   if (!byPointers && !has(node, "lengths"))
     throw Refusal{"segments by indices; give their lengths or offsets"};
-  IndexTensor given = index(node, byPointers ? "offsets" : "lengths");
+  IndexLists given = index(node, byPointers ? "offsets" : "lengths");
   if (axisNumber(node, "axis", 0, x.dims.size()) != 0 || given.dims.size() != 1)
     throw Refusal{"segments along another axis than the first; move that axis with transpose"};
   if (given.dims[0].kind != IndexDim::Kind::Long)

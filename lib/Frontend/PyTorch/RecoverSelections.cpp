@@ -18,7 +18,7 @@ using namespace gnnc;
 using namespace gnnc::frontend::pytorch;
 
 /// Where rows belong, by the list that says so.
-int Recover::groupMap(const IndexTensor &groups, int from, int to) {
+int Recover::groupMap(const IndexLists &groups, int from, int to) {
   if (groups.components.size() != 1 || !groups.components[0]->isList)
     throw Refusal{"where points belong is expected as one list, a number for each of them"};
   return mapOf(groups.components[0], from, to);
@@ -74,8 +74,8 @@ void Recover::opNearest(const NormalNode &node) {
     throw Refusal{"expected one neighbour or more to choose, found k = " + std::to_string(choice.end)};
   SymbolicExpr length = sizes(node).at(1);
   Index own = constant(choose(choice, length, "near"));
-  define(node, IndexTensor{{{IndexDim::Kind::Small, 2}, {IndexDim::Kind::Long, length}},
-                           {call("chosen", {own}, length), call("owner", {own}, length)}});
+  define(node, IndexLists{{{IndexDim::Kind::Small, 2}, {IndexDim::Kind::Long, length}},
+                          {call("chosen", {own}, length), call("owner", {own}, length)}});
 }
 
 /// A choice, with the space of what is chosen, of which there are so many.
@@ -114,11 +114,11 @@ void Recover::opTop(const NormalNode &node) {
   }
   SymbolicExpr length = sizes(node).at(0);
   Index own = constant(choose(choice, length, "best"));
-  define(node, IndexTensor{{{IndexDim::Kind::Long, length}}, {call("chosen", {own}, length)}});
+  define(node, IndexLists{{{IndexDim::Kind::Long, length}}, {call("chosen", {own}, length)}});
 }
 
 /// The places where a computed mask is true; none where the name is a list's.
-std::optional<IndexTensor> Recover::keptPlaces(const std::string &name, const SymbolicExpr &length) {
+std::optional<IndexLists> Recover::keptPlaces(const std::string &name, const SymbolicExpr &length) {
   auto mask = tensors.find(name);
   if (mask == tensors.end() || typeOf(name) != ScalarType::Bool)
     return std::nullopt;
@@ -127,7 +127,7 @@ std::optional<IndexTensor> Recover::keptPlaces(const std::string &name, const Sy
       length);
 }
 
-IndexTensor Recover::keptWhere(int condition, const SymbolicExpr &length) {
+IndexLists Recover::keptWhere(int condition, const SymbolicExpr &length) {
   auto [known, isNew] = keptBy.try_emplace(condition, std::pair(length, -1));
   auto &[size, number] = known->second;
   if (!isNew)
@@ -139,7 +139,7 @@ IndexTensor Recover::keptWhere(int condition, const SymbolicExpr &length) {
     choice.operands = {condition};
     number = choose(choice, length, "kept");
   }
-  return IndexTensor{{{IndexDim::Kind::Long, size}}, {call("chosen", {constant(number)}, size)}};
+  return IndexLists{{{IndexDim::Kind::Long, size}}, {call("chosen", {constant(number)}, size)}};
 }
 
 /// The choice of which a list has the elements; -1: none.

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PyTorch/Indices/Sources.h"
 #include "PyTorch/Recover.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -19,24 +20,14 @@ using namespace gnnc::frontend::pytorch;
 
 using Kind = Dim::Kind;
 
-/// One list of the first element of each, then the second of each, and so on: number i k + j is element i of list j.
-Index Recover::inTurn(const std::vector<Index> &lists) {
-  SymbolicExpr length = lists[0]->length * int64_t(lists.size());
-  Index count = constant(int64_t(lists.size())), own = sizeIndex(lists[0]->length);
-  Index number = call("arange", {constant(0), sizeIndex(length), constant(1)}, length);
-  Index list = call("mod", {number, count}, length), element = call("div", {number, count}, length);
-  Index place = call("add", {call("mul", {list, own}, length), element}, length);
-  bool isTruth = lists[0]->isTruth;
-  return call("take", {call("cat", lists, length, isTruth), place}, length, isTruth);
-}
-
 /// The lists that a list is made of so; none: it is made otherwise.
-std::vector<Index> Recover::listsInTurn(const Index &list) {
+std::vector<Index> Recover::partsInTurn(const Index &list) {
   if (!list || list->function != "take" || list->arguments.at(0)->function != "cat")
     return {};
   const std::vector<Index> &lists = list->arguments[0]->arguments;
+  auto sizes = [&](const SymbolicExpr &size) { return sizeIndex(size); };
   auto isAsLong = [&](const Index &each) { return each->isList && each->length == lists[0]->length; };
-  return llvm::all_of(lists, isAsLong) && inTurn(lists)->text == list->text ? lists : std::vector<Index>();
+  return llvm::all_of(lists, isAsLong) && listsInTurn(lists, sizes)->text == list->text ? lists : std::vector<Index>();
 }
 
 /// [k n, ...] as [k, n, ...], where k n elements have rows: `x[edge_index.view(-1)].view(2, e, -1)`.
@@ -70,7 +61,7 @@ Tensor Recover::rowsInTurn(const Tensor &x, size_t dim, const SymbolicExpr &coun
   const Operation made = program.operations[x.value];
   std::vector<Index> lists;
   if (made.op == Op::Move && program.maps[made.map].from == x.dims[dim].id && !program.maps[made.map].partial)
-    lists = listsInTurn(program.maps[made.map].index);
+    lists = partsInTurn(program.maps[made.map].index);
   Index all = call("arange", {constant(0), sizeIndex(count), constant(1)}, count);
   Index first = call("mul", {all, constant(size)}, count);
   std::vector<Tensor> rows;
