@@ -11,6 +11,11 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
+namespace gnnc {
+#define GEN_PASS_REGISTRATION
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
 using namespace mlir;
 using namespace gnnc;
 

@@ -39,8 +39,6 @@ inline constexpr int64_t kMostParts = 64;
 
 #define GEN_PASS_DECL
 #include "gnnc/Transforms/Passes.h.inc"
-#define GEN_PASS_REGISTRATION
-#include "gnnc/Transforms/Passes.h.inc"
 
 } // namespace gnnc
 
