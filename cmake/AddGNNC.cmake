@@ -2,14 +2,16 @@
 
 # add_gnnc_library(NAME sources... [LINK_LIBS libs...] [MLIR] [DEPENDS targets...])
 #   A static library that links LLVM (and with MLIR also MLIR) as shared libraries. MLIR libraries share one precompiled
-#   header: the MLIR core headers take most of the time of a translation unit.
+#   header, and all others another: headers of LLVM, MLIR and the standard library take most of the time of a unit.
 function(add_gnnc_library name)
   cmake_parse_arguments(ARG "MLIR" "" "LINK_LIBS;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS} LLVM)
   if(ARG_MLIR)
     target_link_libraries(${name} PUBLIC MLIR)
-    gnnc_use_pch(${name})
+    gnnc_use_pch(${name} "${GNNC_MLIR_PCH}")
+  else()
+    gnnc_use_pch(${name} "${GNNC_PCH}")
   endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
@@ -17,13 +19,13 @@ function(add_gnnc_library name)
   set_property(GLOBAL APPEND PROPERTY GNNC_LIBRARIES ${name})
 endfunction()
 
-# gnnc_use_pch(target [header]): a precompiled header, MLIR's unless another is named; the first target to ask builds it.
-# Libraries and programs cannot share one: they are not compiled alike.
-function(gnnc_use_pch target)
-  set(header "${CMAKE_SOURCE_DIR}/include/gnnc/Support/MLIRPrecompiled.h")
-  if(ARGC GREATER 1)
-    set(header "${ARGV1}")
-  endif()
+set(GNNC_PCH "${CMAKE_SOURCE_DIR}/include/gnnc/Support/Precompiled.h")
+set(GNNC_MLIR_PCH "${CMAKE_SOURCE_DIR}/include/gnnc/Support/MLIRPrecompiled.h")
+
+# gnnc_use_pch(target header): a precompiled header; the first target to ask builds it. Programs are compiled as libraries
+# are, for else they could not share one.
+function(gnnc_use_pch target header)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fPIC>)
   get_property(owner GLOBAL PROPERTY "GNNC_PCH_OWNER_${header}")
   if(owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})
@@ -40,6 +42,9 @@ function(add_gnnc_tool name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} LLVM)
   if(ARG_MLIR)
     target_link_libraries(${name} PRIVATE MLIR)
+    gnnc_use_pch(${name} "${GNNC_MLIR_PCH}")
+  else()
+    gnnc_use_pch(${name} "${GNNC_PCH}")
   endif()
   set_property(GLOBAL APPEND PROPERTY GNNC_TOOLS ${name})
 endfunction()
