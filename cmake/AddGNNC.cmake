@@ -49,17 +49,28 @@ function(add_gnnc_tool name)
   set_property(GLOBAL APPEND PROPERTY GNNC_TOOLS ${name})
 endfunction()
 
-# add_gnnc_unittest(NAME sources... [LINK_LIBS libs...] [MLIR]): a GoogleTest program, run by ctest. With MLIR: it
-# includes much of MLIR and shares the precompiled header of such tests.
+# add_gnnc_unittest(NAME sources... [LINK_LIBS libs...] [MLIR]): a GoogleTest program, run by ctest.
 function(add_gnnc_unittest name)
   cmake_parse_arguments(ARG "MLIR" "" "LINK_LIBS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} LLVM GTest::gtest GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} LLVM GTest::gtest_main)
   if(ARG_MLIR)
     target_link_libraries(${name} PRIVATE MLIR)
-    gnnc_use_pch(${name} "${CMAKE_SOURCE_DIR}/test/Precompiled.h")
+    gnnc_use_test_pch(${name} MLIRPrecompiled.h)
+  else()
+    gnnc_use_test_pch(${name} Precompiled.h)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/test/bin")
   add_test(NAME ${name} COMMAND ${name})
   set_property(GLOBAL APPEND PROPERTY GNNC_UNITTESTS ${name})
+endfunction()
+
+# gnnc_use_test_pch(target header): a precompiled header for tests and their libraries, in test/. They take -O1 where all
+# else is optimised for speed. With -O0 the libraries would get slow, too: inline functions that both have are the tests'.
+function(gnnc_use_test_pch target header)
+  if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[23]")
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+  target_link_libraries(${target} PRIVATE GTest::gtest) # its definitions
+  gnnc_use_pch(${target} "${CMAKE_SOURCE_DIR}/test/${header}")
 endfunction()
