@@ -101,9 +101,21 @@ struct OtherArgument {
   std::string kind;
 };
 
-using Argument =
+using ArgumentVariant =
     std::variant<NoArgument, ValueName, ValueNames, int64_t, double, bool, std::string, Integers, std::vector<double>,
                  std::vector<bool>, ScalarType, std::shared_ptr<const Graph>, OtherArgument>;
+
+/// A type of its own, so that copies and destructors of so many types are compiled once.
+struct Argument : ArgumentVariant {
+  using ArgumentVariant::ArgumentVariant;
+  using ArgumentVariant::operator=;
+  Argument();
+  Argument(const Argument &other);
+  Argument(Argument &&other) noexcept;
+  Argument &operator=(const Argument &other);
+  Argument &operator=(Argument &&other) noexcept;
+  ~Argument();
+};
 
 struct NamedArgument {
   /// Of the operator's schema, such as `self`; `a` and `b` for functions of Python's `operator`; empty for arguments of

@@ -131,6 +131,13 @@ static const TypeRow &rowOf(ScalarType type) {
   return *llvm::find_if(kTypes, [&](const TypeRow &row) { return row.type == type; });
 }
 
+Argument::Argument() = default;
+Argument::Argument(const Argument &other) = default;
+Argument::Argument(Argument &&other) noexcept = default;
+Argument &Argument::operator=(const Argument &other) = default;
+Argument &Argument::operator=(Argument &&other) noexcept = default;
+Argument::~Argument() = default;
+
 const char *gnnc::frontend::pytorch::nameOf(ScalarType type) { return rowOf(type).name; }
 bool gnnc::frontend::pytorch::isFloatType(ScalarType type) {
   return type == ScalarType::Float16 || type == ScalarType::Float32 || type == ScalarType::Float64 ||

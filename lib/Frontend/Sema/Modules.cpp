@@ -23,6 +23,11 @@ using llvm::StringRef;
 /// How deep files may import files.
 static constexpr size_t maxImports = 64;
 
+Modules::Modules(Sources &sources, DiagnosticEngine &diagnostics, const CompileInputs &inputs)
+    : sources(sources), diagnostics(diagnostics), inputs(inputs) {}
+
+Modules::~Modules() = default;
+
 std::optional<std::string> gnnc::frontend::embeddedText(const std::string &name) {
   for (const EmbeddedText &text : embeddedTexts())
     if (StringRef(text.name) == name)

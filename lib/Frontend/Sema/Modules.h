@@ -38,8 +38,8 @@ template <typename Decl> struct Found {
 
 class Modules {
 public:
-  Modules(Sources &sources, DiagnosticEngine &diagnostics, const CompileInputs &inputs)
-      : sources(sources), diagnostics(diagnostics), inputs(inputs) {}
+  Modules(Sources &sources, DiagnosticEngine &diagnostics, const CompileInputs &inputs);
+  ~Modules(); // of all declarations and statements: compiled once
 
   /// Parses a text and all it imports.
   const Module *loadText(const std::string &path, const std::string &text);
