@@ -47,6 +47,11 @@ TEST(GraphSourceTest, ReadsTensorsAndSizes) {
   EXPECT_EQ(evaluate("column(e, 1)"), "[1 1]");
   EXPECT_EQ(evaluate("column(e, 4)"), "tensor 'e': expected more than 4 columns, found 4");
   EXPECT_EQ(evaluate("column(t, 0)"), "tensor 't': expected 2 axes, found 1");
+  EXPECT_EQ(evaluate("length(flat(e, -1, 4))"), "8");
+  EXPECT_EQ(evaluate("slice(flat(e, 2, 4), 4, 8, 1)"), evaluate("e[1]"));
+  EXPECT_EQ(evaluate("flat(e, -1, 3)"), "tensor 'e': expected axis 1 to have size 3, found 4");
+  EXPECT_EQ(evaluate("flat(t, -1, 3)"), "tensor 't': expected 2 axes, found 1");
+  EXPECT_EQ(evaluate("flat(none)"), "there is no tensor 'none'");
   EXPECT_EQ(evaluate("t"), "[2 0 1 0]");
   EXPECT_EQ(evaluate("s"), "7");
   EXPECT_EQ(evaluate("[3, -1]"), "[3 -1]");
