@@ -205,7 +205,7 @@ def _put(base: Any, at: Any, values: Any) -> Any:
 
 
 def _flip(values: Any) -> Any:
-    return values.flip(0) if is_tensor(values) else values[::-1]
+    return values.flip(0) if is_tensor(values) else np.ascontiguousarray(values[::-1])
 
 
 def _slice(values: Any, begin: int, end: int, step: int) -> Any:

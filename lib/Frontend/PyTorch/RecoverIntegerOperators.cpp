@@ -223,7 +223,17 @@ void Recover::intBinary(const NormalNode &node) {
     for (IndexTensor *each : {&a, &b})
       if (!each->isTruth)
         *each = elementwise("ne", {*each, numberTensor(0)}, true, each->sizes);
-  define(node, elementwise(function, {a, b}, isTruth, sizes(node)));
+  IndexTensor result = elementwise(function, {a, b}, isTruth, sizes(node));
+  // Products of 32 bits wrap. Those of places and sizes stay below.
+  bool isShort = function == "mul" && !isTruth && typeOf(node.outputs.at(0)) == ScalarType::Int32;
+  if (isShort && !result.value->isKnown) {
+    constexpr int64_t kHalf = int64_t(1) << 31;
+    IndexTensor half = indexSources.function({{}, {constant(kHalf)}}),
+                whole = indexSources.function({{}, {constant(2 * kHalf)}});
+    IndexTensor shifted = elementwise("add", {result, half}, false, result.sizes);
+    result = elementwise("sub", {elementwise("mod", {shifted, whole}, false, result.sizes), half}, false, result.sizes);
+  }
+  define(node, result);
 }
 
 /// -1, 0 or 1.
