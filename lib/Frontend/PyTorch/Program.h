@@ -177,6 +177,11 @@ public:
   int detach(int x);
   int oneHot(int map, int axis);
   int spread(int x, int axis, int space);
+  /// Spaces, maps and axes stay.
+  void forgetOperations() {
+    operations.clear();
+    known.clear();
+  }
 
   const Node *node = nullptr; ///< that operations added now belong to
 

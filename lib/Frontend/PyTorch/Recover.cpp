@@ -555,6 +555,7 @@ RecoveredProgram Recover::finish() {
     program.outputs.push_back({name->name, program.permute(tensor.value, order)});
     ++number;
   }
+  tablesAsEdges();
   deriveSpaces();
   for (RecoveredSpace &space : program.spaces)
     if (space.extent < 0) {

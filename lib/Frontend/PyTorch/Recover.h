@@ -163,6 +163,12 @@ private:
   int inversePlaces(const Index &index, int from, int to);
   int product(int x, int map);
 
+  //===--- Tables of neighbours (Tables.cpp) ----------------------------------===//
+  std::vector<bool> liveOperations() const;
+  Index listOfTable(const std::vector<Index> &columns);
+  void tablesAsEdges();
+  void writeWithEdges(int axis, int nodes, const std::vector<bool> &live);
+
   //===--- Derived spaces (Derive.cpp) ---------------------------------------===//
   void deriveSpaces();
   std::optional<int> targetOf(const std::string &list, int from) const;

@@ -463,7 +463,7 @@ class IndexAlgebraTest(TorchTest):
         with check.workplace() as place:
             for seed in SEEDS:
                 for text, found in outcomes(seed, place):
-                    with self.subTest(seed=seed): # some have no meaning in gnnc, but none may be wrong
+                    with self.subTest(seed=seed):  # some have no meaning in gnnc, but none may be wrong
                         self.assertIn(found.partition(":")[0], ("OK", "REFUSED", "AGAIN"), text)
 
 

@@ -84,7 +84,35 @@ class PlacesTest(unittest.TestCase):
         self.check(lambda h: h.unfold(0, 2, 2).amax(-1), lambda n: (rows(n, 4),))
 
     def test_copies_by_counts(self) -> None:
-        self.check(lambda h, counts: torch.repeat_interleave(h, counts, dim=0).tanh(), lambda n: (rows(n, 4), numbers(4, n)))
+        self.check(
+            lambda h, counts: torch.repeat_interleave(h, counts, dim=0).tanh(), lambda n: (rows(n, 4), numbers(4, n))
+        )
+
+    def test_tables_of_neighbours(self) -> None:
+        """With six columns and more they are edges, with fewer columns one by one."""
+
+        def largest(h: Tensor, table: Tensor) -> Tensor:
+            near = h[table]
+            return torch.cat([h.unsqueeze(1).expand_as(near), near - h.unsqueeze(1)], -1).tanh().amax(1)
+
+        def attention(h: Tensor, table: Tensor) -> Tensor:
+            near = h[table]
+            weights = (near * h.unsqueeze(1)).sum(-1).softmax(1)
+            return (weights.unsqueeze(-1) * near).sum(1) + near.mean(1)
+
+        def masked(h: Tensor, table: Tensor) -> Tensor:
+            there = (table > 2).to(h.dtype)
+            own = (table != torch.arange(h.size(0)).unsqueeze(1)).unsqueeze(-1)
+            near = (h[table] * there.unsqueeze(-1)).masked_fill(~own, 0.5)
+            return near.sum(1) / there.sum(1, keepdim=True).clamp(min=1)
+
+        def kept(h: Tensor, table: Tensor) -> Tensor:
+            near = h[table]
+            return near[:, 0] * near.sum((1, 2)).unsqueeze(-1) + torch.einsum("nkd,nkd->nd", near, near.cos())
+
+        for function in (largest, attention, masked, kept):
+            for columns in (3, 8):
+                self.check(function, lambda n, k=columns: (rows(n, 4), numbers(n, n, k)))
 
     def test_what_is_the_same_for_each_end(self) -> None:
         def spread(h: Tensor, cells: Tensor) -> Tensor:

@@ -559,6 +559,24 @@ TEST(RecoverTest, ColumnsOfIntegersAreMaps) {
   EXPECT_NE(text.find(" from column(x, 2)\n"), std::string::npos) << text;
 }
 
+/// With a space and two maps if there are many columns; otherwise each column is a map.
+TEST(RecoverTest, TablesOfNeighboursAreEdges) {
+  auto text = [](const std::string &columns, bool isReturned) {
+    ProgramBuilder b;
+    b.input("x", {"N", "4"}).integers("table", {"N", columns});
+    b.node("near", "embedding.default", {arg("weight", "x"), arg("indices", "table")}, {"N", columns, "4"});
+    b.node("y", "amax.default", {arg("self", "near"), ints("dim", {1})}, {"N", "4"});
+    return isReturned ? b.output("y").output("near").text() : b.output("y").text();
+  };
+  std::string edges = text("8", false);
+  for (const char *part : {"from mul(size(x, 0), 8)", "from flat(table, -1, 8)", "along: "})
+    EXPECT_NE(edges.find(part), std::string::npos) << edges;
+  for (const std::string &other : {text("3", false), text("8", true)}) { // few columns, and an axis that is returned
+    EXPECT_NE(other.find("from column(table, 2)"), std::string::npos) << other;
+    EXPECT_EQ(other.find("along: "), std::string::npos) << other;
+  }
+}
+
 TEST(RecoverTest, AColumnOfEachRowIsWritten) {
   ProgramBuilder b;
   b.input("x", {"N", "2"}).integers("label", {"N"});
