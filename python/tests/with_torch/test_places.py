@@ -114,6 +114,13 @@ class PlacesTest(unittest.TestCase):
             for columns in (3, 8):
                 self.check(function, lambda n, k=columns: (rows(n, 4), numbers(n, n, k)))
 
+    def test_products_of_32_bits_wrap(self) -> None:
+        def hashed(h: Tensor, index: Tensor) -> Tensor:
+            place = (index.int() * 1_500_000_001) % h.size(0)
+            return h[place.long()] * 2 + h[index.flip(0)]
+
+        self.check(hashed, lambda n: (rows(n, 4), numbers(n, 2 * n)))
+
     def test_what_is_the_same_for_each_end(self) -> None:
         def spread(h: Tensor, cells: Tensor) -> Tensor:
             mean = h[cells].mean(1)
