@@ -326,6 +326,8 @@ private:
   void intBinary(const NormalNode &node);
   bool bitsOf(const NormalNode &node, const IndexTensor &a, const IndexTensor &b);
   void intUnary(const NormalNode &node);
+  IndexTensor wrapped(const NormalNode &node, const std::string &function, const std::vector<IndexTensor> &operands,
+                      const IndexTensor &result);
   IndexTensor signOf(const IndexTensor &x);
   IndexTensor magnitudeOf(const IndexTensor &x);
   IndexTensor towardsZero(const IndexTensor &a, const IndexTensor &b, const std::vector<SymbolicExpr> &shape);

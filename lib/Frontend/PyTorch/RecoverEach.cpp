@@ -93,13 +93,9 @@ Tensor Recover::gatherEach(Tensor x, size_t dim, const IndexTensor &at) {
     } else if (std::optional<int64_t> place = constantOf(each)) {
       parts.push_back(slice(x, dim, *place, *place + 1, 1));
     } else {
-      Tensor part = withAxis(x, dim);
-      int axis = part.dims[dim].id, space = spaceOf(SymbolicExpr(part.dims[dim].size));
-      int chosen = program.oneHot(mapOf(each, spaceOf(each->length), space), axis);
-      part.value = program.dot(part.value, chosen, {axis});
-      part.dims[dim] = {};
-      if (part.dims[rows].kind != Kind::Space)
-        part.dims[rows] = {Kind::Space, spaceOf(each->length), 0};
+      // What is in other places, infinite or no number, is not added.
+      Tensor part = where(isPlaceOf(each, x, dim, rows), x, scalar(0));
+      part = fold("sum", part, {dim}, /*keep=*/true);
       parts.push_back(part);
     }
   }
@@ -136,7 +132,7 @@ Tensor Recover::scatterEach(Tensor base, size_t dim, const IndexTensor &at, Tens
     Tensor isHere = isPlaceOf(places, base, dim, rows);
     Tensor own = source.dims.empty() ? source : slice(source, dim, i, i + 1, 1);
     if (function == "sum")
-      result = binary("+", result, binary("*", own, isHere));
+      result = binary("+", result, where(isHere, own, scalar(0)));
     else
       result = where(isHere, function.empty() ? own : binary(function == "max" ? "maximum" : "minimum", result, own),
                      result);

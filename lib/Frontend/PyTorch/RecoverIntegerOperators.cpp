@@ -224,16 +224,29 @@ void Recover::intBinary(const NormalNode &node) {
       if (!each->isTruth)
         *each = elementwise("ne", {*each, numberTensor(0)}, true, each->sizes);
   IndexTensor result = elementwise(function, {a, b}, isTruth, sizes(node));
-  // Products of 32 bits wrap. Those of places and sizes stay below.
-  bool isShort = function == "mul" && !isTruth && typeOf(node.outputs.at(0)) == ScalarType::Int32;
-  if (isShort && !result.value->isKnown) {
-    constexpr int64_t kHalf = int64_t(1) << 31;
-    IndexTensor half = indexSources.function({{}, {constant(kHalf)}}),
-                whole = indexSources.function({{}, {constant(2 * kHalf)}});
-    IndexTensor shifted = elementwise("add", {result, half}, false, result.sizes);
-    result = elementwise("sub", {elementwise("mod", {shifted, whole}, false, result.sizes), half}, false, result.sizes);
+  define(node, isTruth ? result : wrapped(node, function, {a, b}, result));
+}
+
+/// Integers of 32 bits wrap, which hashes rely on. Sums of a list and a size, and multiples of places, do not get
+/// there.
+IndexTensor Recover::wrapped(const NormalNode &node, const std::string &function,
+                             const std::vector<IndexTensor> &operands, const IndexTensor &result) {
+  constexpr int64_t kHalf = int64_t(1) << 31, kLarge = int64_t(1) << 16;
+  bool isSum = function == "add" || function == "sub";
+  if ((!isSum && function != "mul") || typeOf(node.outputs.at(0)) != ScalarType::Int32)
+    return result;
+  bool isAnyGiven = false, areAllGiven = true, isAnyLarge = false;
+  for (const IndexTensor &operand : operands) {
+    isAnyGiven |= !operand.value->isKnown;
+    areAllGiven &= !operand.value->isKnown;
+    std::optional<int64_t> literal = IndexAlgebra::literalOf(operand.value);
+    isAnyLarge |= literal && (*literal >= kLarge || *literal <= -kLarge);
   }
-  define(node, result);
+  if (!isAnyLarge && !(isSum ? areAllGiven : isAnyGiven))
+    return result;
+  IndexTensor half = numberTensor(kHalf), whole = numberTensor(2 * kHalf);
+  IndexTensor shifted = elementwise("add", {result, half}, false, result.sizes);
+  return elementwise("sub", {elementwise("mod", {shifted, whole}, false, result.sizes), half}, false, result.sizes);
 }
 
 /// -1, 0 or 1.
@@ -260,7 +273,7 @@ void Recover::intUnary(const NormalNode &node) {
   if (node.op == "bitwise_not" && !givesTruth(node))
     throw Refusal{"bits of integers have no meaning in gnnc"};
   if (node.op == "square")
-    return define(node, elementwise("mul", {x, x}, false, shape));
+    return define(node, wrapped(node, "mul", {x, x}, elementwise("mul", {x, x}, false, shape)));
   if (node.op == "abs")
     return define(node, magnitudeOf(x));
   if (node.op == "sign" || node.op == "sgn")
@@ -278,7 +291,7 @@ void Recover::intPower(const NormalNode &node) {
     throw Refusal{"a power of integers: expected an exponent from 0 to 64, found " + std::to_string(exponent)};
   IndexTensor result = views::expand(algebra, numberTensor(1), sizes(node));
   for (int64_t i = 0; i < exponent; ++i)
-    result = elementwise("mul", {result, x}, false, sizes(node));
+    result = wrapped(node, "mul", {result, x}, elementwise("mul", {result, x}, false, sizes(node)));
   define(node, result);
 }
 

@@ -58,6 +58,18 @@ class PlacesTest(unittest.TestCase):
         self.check(lambda h, index: h.gather(1, index), lambda n: (rows(n, 4), numbers(4, n, 3)))
         self.check(lambda h, index: h.gather(1, index), lambda n: (rows(n, 4), numbers(4, n, 1)))
 
+    def test_what_is_in_other_places_does_not_count(self) -> None:
+        def chosen(h: Tensor, index: Tensor, is_there: Tensor) -> Tensor:
+            score = h.masked_fill(~is_there, -float("inf")).log_softmax(1).gather(1, index)
+            sums = torch.zeros_like(h).scatter_add(1, index, score)
+            return sums.exp()
+
+        def arguments(n: int) -> tuple[Tensor, ...]:
+            index = numbers(4, n, 2)
+            return rows(n, 4), index, torch.zeros(n, 4, dtype=torch.bool).scatter(1, index, True)
+
+        self.check(chosen, arguments)
+
     def test_rows_for_each_feature(self) -> None:
         def scattered(h: Tensor, index: Tensor) -> Tensor:
             return torch.zeros_like(h).scatter_add(0, index, h.gather(0, index))
@@ -117,7 +129,8 @@ class PlacesTest(unittest.TestCase):
     def test_products_of_32_bits_wrap(self) -> None:
         def hashed(h: Tensor, index: Tensor) -> Tensor:
             place = (index.int() * 1_500_000_001) % h.size(0)
-            return h[place.long()] * 2 + h[index.flip(0)]
+            both = (index.int() * 73_856_093 + index.flip(0).int() * 19_349_663) % h.size(0)
+            return h[place.long()] * 2 + h[index.flip(0)] - h[both.long()]
 
         self.check(hashed, lambda n: (rows(n, 4), numbers(n, 2 * n)))
 
