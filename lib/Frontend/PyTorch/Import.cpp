@@ -13,6 +13,7 @@
 #include "gnnc/Support/Half.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Path.h"
@@ -270,8 +271,13 @@ static void addStatements(std::string &text, const std::vector<std::string> &sta
 
 /// `moved`: of what the program is another arrangement, in words.
 static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, const std::vector<std::string> &moved,
-                                            const std::vector<std::string> &statements) {
-  Recover recover(exported);
+                                            const std::vector<std::string> &statements, const GridOptions &grids,
+                                            std::set<int64_t> *listed = nullptr) {
+  Recover recover(exported, grids);
+  auto noteListed = llvm::make_scope_exit([&] {
+    if (listed)
+      *listed = recover.listedSizes();
+  });
   try {
     RecoveredProgram program = recover.run();
     ImportedModel model;
@@ -303,21 +309,82 @@ static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, con
   }
 }
 
+/// With several axes of elements. Lists may turn out to index further axes then.
+static llvm::Expected<ImportedModel> importOnGrids(const ExportedProgram &exported,
+                                                   const std::vector<std::string> &statements,
+                                                   std::set<int64_t> sizes) {
+  for (;;) {
+    std::set<int64_t> listed;
+    llvm::Expected<ImportedModel> model = import(exported, {}, statements, {true, sizes}, &listed);
+    if (!model && getenv("GNNC_DEBUG_GRIDS")) {
+      llvm::handleAllErrors(model.takeError(), [](const llvm::ErrorInfoBase &e) { llvm::errs() << "GRID: " << e.message() << "\n"; });
+      model = llvm::createStringError("x");
+    }
+    size_t before = sizes.size();
+    sizes.insert(listed.begin(), listed.end());
+    if (sizes.size() == before)
+      return model;
+    llvm::consumeError(model.takeError());
+  }
+}
+
+/// Whether an input's axis of elements is not its first axis alone.
+static bool hasInnerElements(const ExportedProgram &exported) {
+  return llvm::any_of(exported.inputs, [&](const ProgramInput &input) {
+    auto meta = exported.graph.tensors.find(input.value);
+    return input.kind == ProgramInput::Kind::User && meta != exported.graph.tensors.end() &&
+           isFloatType(meta->second.type) && !meta->second.sizes.empty() &&
+           std::any_of(meta->second.sizes.begin() + 1, meta->second.sizes.end(),
+                       [](const Size &size) { return !size.literal(); });
+  });
+}
+
+/// The model with several axes of elements where it is refused as it is; the first reason counts where that is refused.
+static llvm::Expected<ImportedModel> importOnGridsOr(llvm::Expected<ImportedModel> refused,
+                                                     const ExportedProgram &exported,
+                                                     const std::vector<std::string> &statements) {
+  llvm::Expected<ImportedModel> model = importOnGrids(exported, statements, {});
+  if (!model) {
+    // The reason is about several axes of elements if an input has them.
+    llvm::Error reason = model.takeError();
+    if (!hasInnerElements(exported)) {
+      llvm::consumeError(std::move(reason));
+      return refused;
+    }
+    llvm::consumeError(refused.takeError());
+    return reason;
+  }
+  llvm::consumeError(refused.takeError());
+  return model;
+}
+
 llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::string &path,
                                                                     const ImportOptions &options) {
   llvm::Expected<ExportedProgram> exported = readExportedProgram(path);
   if (!exported)
     return exported.takeError();
-  llvm::Expected<ImportedModel> model = import(*exported, {}, options.statements);
-  if (model || options.keepAxes)
+  std::set<int64_t> listed;
+  llvm::Expected<ImportedModel> model = import(*exported, {}, options.statements, {}, &listed);
+  // What lists index along an axis of features is better off with an axis of elements there.
+  if (!listed.empty())
+    if (llvm::Expected<ImportedModel> onGrid = importOnGrids(*exported, options.statements, listed)) {
+      llvm::consumeError(model.takeError());
+      return onGrid;
+    } else {
+      llvm::consumeError(onGrid.takeError());
+    }
+  if (model)
     return model;
-  std::vector<std::string> moved = bringToFront(*exported);
+  if (options.keepAxes)
+    return importOnGridsOr(std::move(model), *exported, options.statements);
+  ExportedProgram turned = *exported;
+  std::vector<std::string> moved = bringToFront(turned);
   if (moved.empty())
-    return model;
-  llvm::Expected<ImportedModel> arranged = import(*exported, moved, options.statements);
+    return importOnGridsOr(std::move(model), *exported, options.statements);
+  llvm::Expected<ImportedModel> arranged = import(turned, moved, options.statements, {});
   if (!arranged) { // the first reason is about the program as its author knows it
     llvm::consumeError(arranged.takeError());
-    return model;
+    return importOnGridsOr(std::move(model), *exported, options.statements);
   }
   llvm::consumeError(model.takeError());
   arranged->moved = std::move(moved);

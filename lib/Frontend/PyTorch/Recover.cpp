@@ -46,11 +46,12 @@ bool Recover::onlyIntegers(const NormalNode &node) const {
                    node.op == "nonzero" || node.op == "nonzero_numpy" || node.op == "argwhere" ||
                    (node.op == "where" && !has(node, "self"));
     auto isMask = [&](const std::string &each) { return isPlace && typeOf(each) == ScalarType::Bool; };
-    if (auto *value = std::get_if<ValueName>(&argument); value && tensors.count(value->name) && !isMask(value->name))
+    if (auto *value = std::get_if<ValueName>(&argument);
+        value && (tensors.count(value->name) || grids.count(value->name)) && !isMask(value->name))
       return false;
     if (auto *list = std::get_if<ValueNames>(&argument))
       for (const std::string &each : list->names)
-        if (tensors.count(each) && !isMask(each))
+        if ((tensors.count(each) || grids.count(each)) && !isMask(each))
           return false;
   }
   return true;
@@ -386,7 +387,23 @@ RecoveredProgram Recover::run() {
         tensors[input.value] = scalar(*number);
         continue;
       }
-    std::vector<size_t> units;
+    // Several axes of elements are those of one space.
+    if (GridShape grid = leadingGrid(shape); gridOptions.areFollowed && isUser && grid.grid().size() > 1) {
+      operation.space = spaceOf(pointsOf(grid.grid()));
+      Grid own{grid, {{{Dim::Kind::Space, operation.space, 0}}, -1}};
+      for (auto [i, size] : llvm::enumerate(grid.rows())) {
+        operation.axes.push_back(program.newAxis(size.getNumber(), i + 1 == grid.rows().size() ? "in" : ""));
+        own.rows.dims.push_back({Dim::Kind::Axis, operation.axes.back(), size.getNumber()});
+      }
+      own.rows.value = program.add(operation);
+      for (Dim &dim : own.rows.dims)
+        if (dim.kind == Dim::Kind::Axis && dim.size == 1) {
+          own.rows.value = program.pick(own.rows.value, dim.id, 0);
+          dim = Dim();
+        }
+      grids[input.value] = std::move(own);
+      continue;
+    }
     for (auto [i, size] : llvm::enumerate(shape)) {
       if (size.getFactors().empty()) {
         std::string hint = isUser ? (i + 1 == shape.size() ? "in" : "") : axisHint(input.target, i, shape.size());
@@ -483,7 +500,7 @@ void Recover::runNode(const NormalNode &node) {
   if (node.op == "sym_size" || node.op == "sym_numel" || isPython)
     return; // sizes are in the file
   checkRows(node);
-  if (maskInRows(node) || fillInRows(node) || takeFromRows(node))
+  if (maskInRows(node) || fillInRows(node) || takeFromRows(node) || runGrid(node))
     return;
   if (onlyIntegers(node))
     return runIntegers(node);
@@ -516,7 +533,11 @@ RecoveredProgram Recover::finish() {
     if (!normal.outputRefusals[i].empty())
       throw Refusal{normal.outputRefusals[i]};
     // Integers and truth values are given as numbers, which have no gradient.
-    Tensor tensor = tensorOf(name->name);
+    bool isOnGrid = grids.count(name->name) != 0;
+    if (auto plain = tensors.find(name->name); gridOptions.areFollowed && plain != tensors.end())
+      for (size_t dim = 1; dim < plain->second.dims.size(); ++dim)
+        isOnGrid |= plain->second.dims[dim].kind == Dim::Kind::Space;
+    Tensor tensor = isOnGrid ? outputOnGrid(name->name) : tensorOf(name->name);
     for (const Dim &each : opened(tensor.dims)) {
       if (each.pairs >= 0 && resides(tensor, each))
         throw Refusal{"output " + std::to_string(number) + ", of shape " + shapeText(tensor.dims) +

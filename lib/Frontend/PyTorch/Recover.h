@@ -14,6 +14,7 @@
 #ifndef GNNC_LIB_FRONTEND_PYTORCH_RECOVER_H
 #define GNNC_LIB_FRONTEND_PYTORCH_RECOVER_H
 
+#include "PyTorch/Grids.h"
 #include "PyTorch/IndexExpr.h"
 #include "PyTorch/Indices/Sources.h"
 #include "PyTorch/Normalise.h"
@@ -78,11 +79,14 @@ std::optional<int> findSoftmax(RecoveredProgram &program, int a, int b);
 
 class Recover {
 public:
-  explicit Recover(const ExportedProgram &exported) : exported(exported) {}
+  explicit Recover(const ExportedProgram &exported, GridOptions grids = {})
+      : exported(exported), gridOptions(std::move(grids)) {}
   /// Throws a Refusal; `current` is then the node that it is about.
   RecoveredProgram run();
   const NormalNode *current = nullptr;
   const std::string &fixedSizes() const { return program.fixedSizes; }
+  /// Fixed sizes of axes of rows that lists index element by element, which costs as much as the size for each.
+  const std::set<int64_t> &listedSizes() const { return listed; }
 
 private:
   using Handler = void (Recover::*)(const NormalNode &);
@@ -249,6 +253,52 @@ private:
   /// Values for pairs of elements in rows that are minus infinity, or 0, where one side is behind the elements: which.
   std::map<int, int> maskedScores, maskedWeights;
   Tensor masked(Tensor x, int side);
+
+  //===--- Several axes of elements (RecoverGrids.cpp, RecoverGridViews.cpp, RecoverGridSums.cpp) ---===//
+  struct Grid {
+    GridShape shape;
+    Tensor rows; ///< the points of the grid, and the rows' own axes
+  };
+  /// Axes of at most so many elements are picked from one by one.
+  static constexpr int64_t kMostPicked = 64;
+  /// Features of at most so many places are chosen from by a sum over all of them.
+  static constexpr int64_t kMostListed = 16;
+  SymbolicExpr pointsOf(const std::vector<SymbolicExpr> &grid) const;
+  bool isGridSize(const SymbolicExpr &size) const;
+  GridShape leadingGrid(const std::vector<SymbolicExpr> &sizes) const;
+  Index gridPlaces(const std::vector<SymbolicExpr> &from, const std::vector<IndexTerm> &places,
+                   const std::vector<SymbolicExpr> &to);
+  Tensor rowsAt(Tensor rows, const std::vector<SymbolicExpr> &from, const std::vector<IndexTerm> &places,
+                const std::vector<SymbolicExpr> &to);
+  Grid withFeatures(Grid x);
+  Grid intoGrid(Grid x, size_t axis);
+  Grid outOfGrid(Grid x, size_t axis);
+  Grid gridOf(const std::string &name);
+  Grid gridOfOperand(const std::string &name, const GridShape &shape);
+  Tensor numbersAt(const IndexTensor &x, const GridShape &shape, std::vector<IndexTerm> places);
+  Tensor rowsFor(const std::string &name, const GridShape &shape);
+  Tensor outputOnGrid(const std::string &name);
+  void defineGrid(const NormalNode &node, const std::vector<bool> &isOfGrid, Tensor rows, size_t output = 0);
+  static std::string textOf(const std::vector<SymbolicExpr> &sizes);
+  std::vector<Tensor> runOnRows(NormalNode node, const std::map<std::string, Tensor> &rows,
+                                const std::vector<std::vector<SymbolicExpr>> &shapes);
+  TensorMeta metaOf(const Tensor &tensor, TensorMeta like) const;
+  bool makesGrid(const NormalNode &node) const;
+  bool runGrid(const NormalNode &node);
+  void runEach(const NormalNode &node, const std::vector<std::string> &given);
+  void runAlong(const NormalNode &node, bool isLast, bool isChannel);
+  Grid reshapeGrid(Grid x, const std::vector<SymbolicExpr> &wanted);
+  Tensor reshapeFeatures(Tensor x, const Dim &points, const std::vector<SymbolicExpr> &sizes);
+  Grid permuteGrid(Grid x, const std::vector<size_t> &order);
+  bool viewGrid(const NormalNode &node);
+  bool gatherFromGrid(const NormalNode &node);
+  Tensor reducedRows(const std::string &function, Tensor rows, const std::vector<SymbolicExpr> &from,
+                     const std::vector<SymbolicExpr> &to, const std::vector<IndexTerm> &places, Tensor base,
+                     bool includeSelf);
+  std::vector<IndexTerm> placesWithout(const GridShape &shape, const std::set<size_t> &axes);
+  bool foldGrid(const NormalNode &node);
+  bool scatterToGrid(const NormalNode &node);
+  std::map<std::string, Grid> grids;
 
   //===--- Neighbours from values (RecoverSelections.cpp) -----------------------===//
   void opNearest(const NormalNode &node);
@@ -535,6 +585,8 @@ private:
   Tensor scaled(const NormalNode &node, Tensor y, bool channels);
 
   const ExportedProgram &exported;
+  const GridOptions gridOptions;
+  std::set<int64_t> listed;
   NormalProgram normal;
   RecoveredProgram program;
   std::map<std::string, Tensor> tensors;

@@ -131,9 +131,11 @@ int Recover::mapOf(const Index &index, int from, int to, bool partial, const std
 Tensor Recover::toSpace(Tensor x, size_t dim, int space) {
   Dim &each = x.dims[dim];
   if (each.kind == Kind::Axis) {
-    if (program.operations[x.value].space >= 0)
+    if (program.operations[x.value].space >= 0) {
+      listed.insert(each.size);
       throw Refusal{"rows of " + program.spaces[program.operations[x.value].space].size.str() +
                     " elements would be indexed along a feature axis, element by element"};
+    }
     if (program.spaces[space].extent != each.size)
       throw Refusal{"an axis of size " + std::to_string(each.size) + " meets one of size " + program.spaces[space].key};
     x.value = program.spread(x.value, each.id, space);
@@ -160,6 +162,8 @@ Tensor Recover::toAxis(Tensor x, size_t dim) {
     x.dims[dim] = extent == 1 ? Dim() : Dim{Kind::Repeat, -1, extent};
     return x;
   }
+  if (extent > kMostPicked)
+    listed.insert(extent);
   Index all = call("arange", {constant(0), constant(extent), constant(1)}, extent);
   int axis = program.newAxis(extent);
   int places = program.oneHot(mapOf(all, space, space), axis);
@@ -204,6 +208,8 @@ Tensor Recover::gatherOfGroup(Tensor x, size_t dim, const Index &at) {
   size_t row = dim + (isSpaceFirst ? 0 : 1), place = dim + (isSpaceFirst ? 1 : 0);
   x = gatherList(x, row, isSpaceFirst ? first : rest);
   if (x.dims[place].kind == Kind::Axis) {
+    if (x.dims[place].size > kMostListed)
+      listed.insert(x.dims[place].size);
     int axis = x.dims[place].id, places = spaceOf(SymbolicExpr(x.dims[place].size));
     int chosen = program.oneHot(mapOf(isSpaceFirst ? rest : first, x.dims[row].id, places), axis);
     x.value = program.dot(x.value, chosen, {axis});
@@ -240,10 +246,18 @@ Tensor Recover::gather(Tensor x, size_t dim, const IndexLists &given) {
   IndexLists index = withoutCopies(given);
   // Places that are known now are those of an axis, not of a space.
   bool onAxis = x.dims.at(dim).kind != Kind::Space;
-  if (onAxis && constantsOf(index))
+  bool isOfElements = onAxis && x.dims[dim].kind == Kind::Axis && gridOptions.sizes.count(x.dims[dim].size) != 0 &&
+                      program.operations[size_t(x.value)].space < 0;
+  if (onAxis && !isOfElements && constantsOf(index)) {
+    if (x.dims[dim].kind == Kind::Axis && program.operations[x.value].space >= 0 && x.dims[dim].size > kMostListed &&
+        llvm::any_of(index.dims, [](const IndexDim &each) {
+          return each.kind == IndexDim::Kind::Long && each.size.getNumber() > kMostPicked;
+        }))
+      listed.insert(x.dims[dim].size);
     for (size_t i = 0; i < index.dims.size(); ++i)
       if (index.dims[i].kind == IndexDim::Kind::Long)
         index = unrolled(index, i);
+  }
   std::vector<Tensor> parts;
   std::vector<Dim> around;
   // The index's own axes stand in the place of the axis it indexes.
@@ -377,6 +391,8 @@ Tensor Recover::scatter(Tensor base, size_t dim, const Index &index, Tensor sour
   std::optional<std::vector<int64_t>> known = constantsOf({{{IndexDim::Kind::Long, index->length}}, {index}});
   bool onAxes = source.dims[dim].kind == Kind::Axis && base.dims[dim].kind != Kind::Space;
   if (known && onAxes && function == "sum" && includeSelf && program.operations[source.value].space >= 0) {
+    if (source.dims[dim].size > kMostPicked)
+      listed.insert(sizeOf(base.dims[dim]).getNumber());
     Tensor places = pattern(int64_t(known->size()), sizeOf(base.dims[dim]).getNumber(),
                             [&](int64_t i, int64_t j) { return (*known)[size_t(i)] == j; });
     Tensor sums = contract(source, places, {{dim, 0}}, {});

@@ -28,6 +28,7 @@ from .._graph import Prepared
 from .._library import Lease, Library
 from .._model import prepare_known
 from . import _device, _threads
+from ._grids import Leading, restore
 from ._memory import Lane
 from ._training import Masks
 
@@ -215,6 +216,8 @@ class Bound:
     results: list[Tensor] = field(default_factory=list)
     forward: Site | None = None  #: of calls without a gradient, made when it is needed
     masks: Masks | None = None
+    #: Of inputs with several axes of elements, the sizes of these.
+    leading: dict[int, tuple[int, ...]] = field(default_factory=dict)
     #: The same graph for executors of other sets of differentiated results.
     partners: dict[Executor, Bound] = field(default_factory=dict)
     #: PyTorch's own comparison of operands and index tensors with some that fitted, and how often it may still be made.
@@ -274,7 +277,7 @@ class Executor:
 
     `leaf_names`: the name in the model of each leaf (None: not used by it). `param_names`: of parameters and buffers, in
     the order in which calls give them. `masks`: inputs that each call draws, and probabilities. `part`: what ranks have
-    of a graph, where this is one of them.
+    of a graph, where this is one of them. `leaf_ranks`: of each leaf the number of axes.
     """
 
     def __init__(
@@ -284,6 +287,7 @@ class Executor:
         param_names: Sequence[str],
         masks: Mapping[str, float] | None = None,
         part: PartGraphs | None = None,
+        leaf_ranks: Sequence[int] = (),
     ) -> None:
         self.library, self.part = library, part
         found = library.description
@@ -293,6 +297,10 @@ class Executor:
         self.value_leaves = [
             i for i, name in enumerate(leaf_names) if name in found.inputs and not found.inputs[name].source
         ]
+        self.leaf_ranks = list(leaf_ranks)
+        inputs = [found.inputs[leaf_names[i] or ""] for i in self.value_leaves]
+        given = [leaf_ranks[i] for i in self.value_leaves] if leaf_ranks else []
+        self.leading = Leading([len(value.dims) + (value.space is not None) for value in inputs], given)
         self.masks = {name: p for name, p in (masks or {}).items() if name in found.inputs}
         self.operand_names = [leaf_names[i] for i in self.value_leaves] + list(param_names) + list(self.masks)
         self.num_given = len(self.operand_names) - len(self.masks)
@@ -364,13 +372,21 @@ class Executor:
         last = self._last
         if last is None or self._checks:
             return None
-        operands = [leaves[i] for i in self.value_leaves]
+        operands = self.inputs(leaves)
         operands += params
         if not last.matches(leaves, operands):
             return None
         if last.masks is not None:
             operands += last.masks.draw()
         return last, operands
+
+    def inputs(self, leaves: Sequence[Any]) -> list[Any]:
+        """The leaves that are inputs, as the model has them."""
+        return self.leading.flatten([leaves[i] for i in self.value_leaves])
+
+    def leaf(self, bound: Bound, k: int, operand: Tensor) -> Tensor:
+        """The leaf that input number `k` is."""
+        return restore(operand, bound.leading.get(k))
 
     def forget(self) -> None:
         """The next call is no call on a known graph."""
@@ -392,7 +408,7 @@ class Executor:
     def bind(self, leaves: Sequence[Any]) -> Bound:
         """The graph of these leaves (tensors, numbers, None), prepared if it is not known. Raises Error."""
         for bound in self._ahead:
-            shapes = (leaves[i].shape for i in self.value_leaves)
+            shapes = (each.shape for each in self.inputs(leaves))
             if bound.matches(leaves) and all(a == b for a, (b, _) in zip(shapes, bound.operands)):
                 self._ahead = [each for each in self._ahead if each is not bound]
                 self._last = bound
@@ -453,6 +469,8 @@ class Executor:
             bound.masks = Masks(bound.operands[self.num_given :], list(self.masks.values()), bound.torch_device)
         bound.layouts = [(torch.Size(shape), dtype) for shape, dtype in bound.operands[: self.num_given]]
         bound.results = _templates(self.forward, self.output_names, bound)
+        inputs = dict(zip(self.value_leaves, self.inputs(leaves)))
+        bound.leading = self.leading.sizes([leaves[i] for i in self.value_leaves])
         values = set(self.value_leaves)
         inference = False
         for i in values:
@@ -461,7 +479,7 @@ class Executor:
             if not isinstance(leaf, Tensor):
                 bound.others.append((i, leaf))
             elif i in values:
-                self._check(self.library.description.inputs[self.leaf_names[i] or ""], leaf, bound)
+                self._check(self.library.description.inputs[self.leaf_names[i] or ""], inputs[i], bound)
             elif self.leaf_names[i] is None:
                 bound.unused.append((i, leaf.dtype, leaf.shape))
             elif leaf.is_inference():
@@ -482,7 +500,7 @@ class Executor:
 
     def operands(self, bound: Bound, leaves: Sequence[Any], params: Sequence[Tensor]) -> list[Tensor]:
         """Inputs and parameters, dense and of the right type, in the order of `operand_names`. Differentiable."""
-        result = [leaves[i] for i in self.value_leaves]
+        result = self.inputs(leaves)
         result.extend(params)
         for i, (tensor, (shape, dtype)) in enumerate(zip(result, bound.operands[: self.num_given], strict=True)):
             name = self.operand_names[i]

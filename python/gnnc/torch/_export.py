@@ -43,6 +43,7 @@ from ._effects import address_of, check_hooks, memory_of, own_error, unseen_writ
 from ._exportable import exportable_forms
 from ._fused_cells import shapes_of_cells
 from ._graph_results import GraphResults
+from ._grids import Size, sizes_of_results
 from ._guards import UNBOUNDED, Guard, guards_of, range_of_number
 from ._integers import IntegerResults, take_integers
 from ._nothing import leave_out_nothing
@@ -78,6 +79,8 @@ class Artifact:
     reads: Reads  #: what the trace has read of Python's state
     training: Training = field(default_factory=Training)  #: what a call does besides computing
     branches: Branches | None = None  #: on sizes that follow from numbers of the graph
+    ranks: list[int] = field(default_factory=list)  #: of each leaf, its number of axes
+    sizes: list[list[Size]] = field(default_factory=list)  #: of each leaf of the result
 
 
 def dynamic_dimension(leaf: Any) -> int | None:
@@ -802,4 +805,6 @@ def describe(
         guards_of(program, given),
         reads,
         training,
+        ranks=[leaf.dim() if isinstance(leaf, Tensor) else 0 for leaf in given],
+        sizes=sizes_of_results(program, given)[: len(outputs)],
     )

@@ -41,6 +41,7 @@ from . import (
 from ._branches import Sides
 from ._executor import Bound, Executor, same_constant
 from ._few import Few, has_few, kind_of
+from ._grids import Restored
 from ._partial import Partials
 from ._parts import PartGraphs
 from ._reads import members_of, variables_of
@@ -171,22 +172,33 @@ class Specialization:
         self._places = [owner for owner, _ in self.params], [name for _, name in self.params]
         #: Of these, those that a call writes to: its derivative reads what was there before.
         self._changing = [place for place, name in enumerate(names) if name in training.assigned]
-        self.executor = Executor(library, artifact.leaf_names, names, training.masks, options.part)
+        self.executor = Executor(library, artifact.leaf_names, names, training.masks, options.part, artifact.ranks)
         self.executor.reached = artifact.reached
+        made = list(self.executor.forward.outputs.values())
+        ranks = {
+            i: len(made[number].dims) + (made[number].space is not None)
+            for i, number in enumerate(artifact.outputs)
+            if number is not None
+        }
+        self.restored = Restored(ranks, artifact.sizes)
+        self.single = self.single and not self.restored.leading
         if options.part is None:  # else they are of all ranks together
             self.executor.batches = training.batches
         self.buffers: Buffers | None = None
         if training.statistics or training.counters or training.assigned:
             changed = [*[each.buffer for each in training.statistics], *training.counters, *training.assigned]
             self.buffers = Buffers(training, {name: owner_of(module, name) for name in changed})
-        if not training and options.part is None:  # to run it a second time would draw and count again
+        on_grid = bool(self.executor.leading.axes or self.restored.leading)
+        if not training and options.part is None and not on_grid:  # to run it a second time would draw and count again
             self.executor.pull_back = _second.PullBack(module, example, artifact, options)
         drawn = training.masks or training.statistics or training.counters
         kind = "of a module that changes its buffers"
         if drawn:
             kind = "in training mode, with dropout or running statistics"
+        elif on_grid:
+            kind = "of a module with several axes of elements, such as [batch, nodes, features]"
         self.few = Few(self)
-        self.executor.not_computed = f"second derivatives {kind if training else 'on a part of a graph'}"
+        self.executor.not_computed = f"second derivatives {kind if training or on_grid else 'on a part of a graph'}"
 
     def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether these arguments differ from the example's only in sizes that may differ, and take the same sides of
@@ -259,6 +271,7 @@ class Specialization:
         leaves = [None if number is None else outputs[number] for number in self.artifact.outputs]
         for i, dtype in self.artifact.output_types.items():
             leaves[i] = leaves[i].to(dtype)
+        self.restored.put(leaves, given)
         for i, constant in self.artifact.constants.items():
             leaves[i] = constant
         for i, argument in self.artifact.given_back.items():
@@ -816,7 +829,7 @@ class CompiledModule(nn.Module):
             artifact = self._build(module, args, kwargs, [*flags, "--cotangents", ",".join(names)], sides)
         whole = known.executor
         params = [name or "" for name in whole.operand_names[len(whole.value_leaves) : whole.num_given]]
-        result = Executor(Library(artifact.path), artifact.leaf_names, params, whole.masks)
+        result = Executor(Library(artifact.path), artifact.leaf_names, params, whole.masks, leaf_ranks=whole.leaf_ranks)
         if result.operand_names != whole.operand_names:
             raise Error("the module has changed since the forward pass")
         result.reached, result.batches = whole.reached, whole.batches

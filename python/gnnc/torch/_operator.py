@@ -85,7 +85,7 @@ def pull_back(
     result = []
     for i, tensor in enumerate(tensors):
         gradient = found.get(i)
-        result.append(tensor.new_empty(0) if gradient is None else gradient.to(tensor.dtype))
+        result.append(tensor.new_empty(0) if gradient is None else gradient.to(tensor.dtype).reshape(tensor.shape))
     return result
 
 
@@ -118,10 +118,11 @@ def _symbolic_extents(known: Specialization, leaves: Sequence[Any]) -> dict[str,
     """Extents of the spaces that a leaf is on, as sizes of that leaf, which may be symbols."""
     executor = known.executor
     found: dict[str, Any] = {}
+    leading = dict(zip(executor.value_leaves, executor.inputs(leaves)))
     for i in executor.value_leaves:
         value = executor.library.description.inputs[executor.leaf_names[i] or ""]
         if value.space is not None:
-            found.setdefault(value.space, leaves[i].shape[0])
+            found.setdefault(value.space, leading[i].shape[0])
     return executor.arguments.symbolic_extents(
         {name: leaf for name, leaf in zip(executor.leaf_names, leaves) if name}, found
     )

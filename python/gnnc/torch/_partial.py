@@ -49,8 +49,8 @@ def partner(executor: Executor, bound: Bound, other: Executor, operands: Sequenc
     found = bound.partners.get(other)
     if found is None:
         leaves: list[Any] = list(bound.leaves)
-        for i, operand in zip(executor.value_leaves, operands):
-            leaves[i] = operand.detach()
+        for k, (i, operand) in enumerate(zip(executor.value_leaves, operands)):
+            leaves[i] = executor.leaf(bound, k, operand).detach()
         found = other.bind(leaves)
         bound.partners[other] = found
         found.partners[executor] = bound

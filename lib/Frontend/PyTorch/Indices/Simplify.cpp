@@ -307,7 +307,8 @@ IndexTerm IndexAlgebra::quotientOf(IndexTerm sum, const SymbolicExpr &by) {
   if (by == SymbolicExpr(1))
     return sum;
   auto [whole, rest] = dividedParts(sum, by);
-  if (isWithin(bounds(rest), by))
+  // There are no points where `by` is 0.
+  if (literalOf(rest) == 0 || isWithin(bounds(rest), by))
     return whole;
   IndexTerm result = nullptr;
   if (IndexTerm inner = onlyArgument(rest, Kind::Quotient)) {
@@ -335,7 +336,7 @@ IndexTerm IndexAlgebra::remainderOf(IndexTerm sum, const SymbolicExpr &by) {
   if (by == SymbolicExpr(1))
     return number(0);
   IndexTerm rest = dividedParts(sum, by).second;
-  if (isWithin(bounds(rest), by))
+  if (literalOf(rest) == 0 || isWithin(bounds(rest), by))
     return rest;
   if (IndexTerm inner = onlyArgument(rest, Kind::Remainder))
     if (divideExactly(inner->size, by))

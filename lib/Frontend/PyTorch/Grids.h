@@ -1,0 +1,50 @@
+//===- Grids.h - Tensors with several axes of elements ----------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// x of [batch, nodes, features] has an element for each point of a grid, batch by nodes. A value resides on one space,
+// so the points of the grid are numbered row-major, and that is the space; x[:, src] is a gather of x's rows at
+// b * nodes + src[e] for each point (b, e) of another grid. Such lists are written by the algebra of indices
+// (Indices/Algebra.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_FRONTEND_PYTORCH_GRIDS_H
+#define GNNC_LIB_FRONTEND_PYTORCH_GRIDS_H
+
+#include "gnnc/Support/SymbolicExpr.h"
+
+#include <set>
+#include <vector>
+
+namespace gnnc::frontend::pytorch {
+
+/// Which axes of the program's tensors are axes of elements, besides those whose sizes are not fixed.
+struct GridOptions {
+  /// Whether tensors may have several axes of elements at all.
+  bool areFollowed = false;
+  /// Fixed sizes of axes that lists of edges index.
+  std::set<int64_t> sizes = {};
+};
+
+/// The shape of a tensor with a row for each point of a grid. The other axes are those of the rows, in order.
+struct GridShape {
+  std::vector<SymbolicExpr> sizes;
+  std::vector<bool> isOfGrid; ///< for each axis
+
+  std::vector<SymbolicExpr> grid() const { return chosen(true); }
+  std::vector<SymbolicExpr> rows() const { return chosen(false); }
+  /// The number of an axis among those of the grid, or among those of the rows.
+  size_t place(size_t axis) const;
+  bool operator==(const GridShape &other) const = default;
+
+private:
+  std::vector<SymbolicExpr> chosen(bool ofGrid) const;
+};
+
+} // namespace gnnc::frontend::pytorch
+
+#endif // GNNC_LIB_FRONTEND_PYTORCH_GRIDS_H

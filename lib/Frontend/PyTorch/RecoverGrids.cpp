@@ -1,0 +1,674 @@
+//===- RecoverGrids.cpp - Tensors with several axes of elements -----------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operators on tensors of grids (Grids.h) become operators on their rows: what works on each element by itself is
+// applied to rows as it is, after the operands' rows have been gathered at the points of the result; views, gathers and
+// sums along axes of the grid are in RecoverGridViews.cpp and RecoverGridSums.cpp. Operators that are in none of the
+// tables are refused.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Indices/Views.h"
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+using Kind = Dim::Kind;
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+std::vector<SymbolicExpr> GridShape::chosen(bool ofGrid) const {
+  std::vector<SymbolicExpr> result;
+  for (auto [size, isOf] : llvm::zip(sizes, isOfGrid))
+    if (isOf == ofGrid)
+      result.push_back(size);
+  return result;
+}
+
+size_t GridShape::place(size_t axis) const {
+  return size_t(std::count(isOfGrid.begin(), isOfGrid.begin() + ptrdiff_t(axis), bool(isOfGrid[axis])));
+}
+
+/// How many points a grid has.
+SymbolicExpr Recover::pointsOf(const std::vector<SymbolicExpr> &grid) const {
+  std::optional<SymbolicExpr> points = SymbolicExpr(1);
+  for (const SymbolicExpr &size : grid)
+    points = points ? multiply(*points, size) : std::nullopt;
+  if (!points)
+    throw Refusal{"a tensor has more than two axes whose sizes are not fixed; give all but two of them as numbers"};
+  return *points;
+}
+
+bool Recover::isGridSize(const SymbolicExpr &size) const {
+  return !size.getFactors().empty() || gridOptions.sizes.count(size.getNumber()) != 0;
+}
+
+/// The shape of a tensor of which all axes up to the last one whose size is not fixed are of its grid.
+GridShape Recover::leadingGrid(const std::vector<SymbolicExpr> &sizes) const {
+  GridShape shape{sizes, std::vector<bool>(sizes.size(), false)};
+  bool isBefore = false;
+  for (size_t axis = sizes.size(); axis-- > 0;) {
+    isBefore |= isGridSize(sizes[axis]);
+    shape.isOfGrid[axis] = isBefore && !(sizes[axis] == SymbolicExpr(1));
+  }
+  return shape;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows at points
+//===----------------------------------------------------------------------===//
+
+/// For each point of `to` the number of a point of `from`, whose coordinates `places` are terms over those of `to`.
+Index Recover::gridPlaces(const std::vector<SymbolicExpr> &from, const std::vector<IndexTerm> &places,
+                          const std::vector<SymbolicExpr> &to) {
+  IndexTerm place = algebra.number(0);
+  SymbolicExpr stride = 1;
+  for (size_t axis = from.size(); axis-- > 0;) {
+    place = algebra.add(place, algebra.times(places[axis], stride));
+    if (axis > 0)
+      stride = pointsOf({stride, from[axis]});
+  }
+  const SymbolicExpr points = pointsOf(to);
+  return oneList(indexSources.lists(views::reshape(algebra, {to, place}, {points}), 0));
+}
+
+/// The rows of a grid at other points.
+Tensor Recover::rowsAt(Tensor rows, const std::vector<SymbolicExpr> &from, const std::vector<IndexTerm> &places,
+                       const std::vector<SymbolicExpr> &to) {
+  const SymbolicExpr points = pointsOf(to);
+  bool isSame = from == to;
+  for (size_t axis = 0; isSame && axis < from.size(); ++axis)
+    isSame = places[axis] == algebra.coordinate(axis, to[axis]);
+  if (isSame)
+    return rows;
+  if (rows.dims.at(0).kind == Kind::Space && resides(rows, rows.dims[0]))
+    return gatherList(std::move(rows), 0, gridPlaces(from, places, to));
+  rows.dims[0] = {Kind::Space, spaceOf(points), 0};
+  return rows;
+}
+
+/// An axis of rows becomes one of the grid, or the other way round.
+Recover::Grid Recover::intoGrid(Grid x, size_t axis) {
+  if (x.shape.isOfGrid[axis])
+    return x;
+  const SymbolicExpr &size = x.shape.sizes[axis];
+  if (!size.getFactors().empty() || size.getNumber() > kMostPicked)
+    throw Refusal{"an axis of " + size.str() + " features would become one of elements; expected at most " +
+                  std::to_string(kMostPicked)};
+  size_t row = 1 + x.shape.place(axis);
+  std::vector<SymbolicExpr> from = x.shape.grid();
+  x.shape.isOfGrid[axis] = true;
+  const std::vector<SymbolicExpr> to = x.shape.grid();
+  std::vector<IndexTerm> places, all = views::coordinates(algebra, to);
+  size_t place = x.shape.place(axis);
+  for (size_t i = 0; i < to.size(); ++i)
+    if (i != place)
+      places.push_back(all[i]);
+  x.rows = rowsAt(std::move(x.rows), from, places, to);
+  if (x.rows.dims[row].kind == Kind::Axis) {
+    int id = x.rows.dims[row].id, space = x.rows.dims[0].id;
+    Index own = oneList(indexSources.lists(views::reshape(algebra, {to, all[place]}, {pointsOf(to)}), 0));
+    int chosen = program.oneHot(mapOf(own, space, spaceOf(size)), id);
+    x.rows.value = program.dot(x.rows.value, chosen, {id});
+  }
+  x.rows.dims.erase(x.rows.dims.begin() + ptrdiff_t(row));
+  return x;
+}
+
+Recover::Grid Recover::outOfGrid(Grid x, size_t axis) {
+  if (!x.shape.isOfGrid[axis])
+    return x;
+  const SymbolicExpr size = x.shape.sizes[axis];
+  if (!size.getFactors().empty() || size.getNumber() > kMostPicked)
+    throw Refusal{"an axis of " + size.str() + " elements would become one of features; expected a fixed number, at most " +
+                  std::to_string(kMostPicked)};
+  const std::vector<SymbolicExpr> from = x.shape.grid();
+  size_t place = x.shape.place(axis);
+  x.shape.isOfGrid[axis] = false;
+  const std::vector<SymbolicExpr> to = x.shape.grid();
+  if (to.empty())
+    throw Refusal{"a tensor without an axis of elements"};
+  size_t row = 1 + x.shape.place(axis);
+  std::vector<IndexTerm> places = views::coordinates(algebra, to);
+  places.insert(places.begin() + ptrdiff_t(place), nullptr);
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < size.getNumber(); ++i) {
+    places[place] = algebra.number(i);
+    parts.push_back(unsqueezed(rowsAt(x.rows, from, places, to), row));
+  }
+  x.rows = concat(parts, row);
+  return x;
+}
+
+/// A tensor with a shape of at least one axis of elements.
+Recover::Grid Recover::gridOf(const std::string &name) {
+  if (auto found = grids.find(name); found != grids.end())
+    return found->second;
+  Tensor x = tensorOf(name);
+  Grid grid;
+  for (const Dim &dim : x.dims) {
+    if (dim.kind == Kind::Group || dim.pairs >= 0 || dim.layout >= 0)
+      throw Refusal{"a view of several axes, or rows of equal length, meet a tensor with several axes of elements"};
+    grid.shape.sizes.push_back(sizeOf(dim));
+    grid.shape.isOfGrid.push_back(dim.kind == Kind::Space);
+  }
+  grid.rows = {{Dim()}, x.value};
+  for (const Dim &dim : x.dims)
+    if (dim.kind != Kind::Space)
+      grid.rows.dims.push_back(dim);
+    else if (resides(x, dim))
+      grid.rows.dims[0] = dim;
+  // Of several spaces the value is on one; the others repeat it.
+  std::vector<SymbolicExpr> own, all = grid.shape.grid();
+  std::vector<IndexTerm> places, coordinates = views::coordinates(algebra, all);
+  size_t place = 0;
+  for (const Dim &dim : x.dims)
+    if (dim.kind == Kind::Space) {
+      if (resides(x, dim) && own.empty()) {
+        own.push_back(sizeOf(dim));
+        places.push_back(coordinates[place]);
+      }
+      ++place;
+    }
+  if (!all.empty())
+    grid.rows = rowsAt(grid.rows, own, places, all);
+  return grid;
+}
+
+/// Integers as numbers of rows: one after the other along axes of the rows, which have no place yet.
+Tensor Recover::numbersAt(const IndexTensor &x, const GridShape &shape, std::vector<IndexTerm> places) {
+  for (size_t axis = 0; axis < places.size(); ++axis) {
+    if (places[axis])
+      continue;
+    const SymbolicExpr &size = shape.sizes[axis];
+    if (!IndexAlgebra::dependsOn(x.value, axis)) {
+      places[axis] = algebra.number(0);
+      continue;
+    }
+    if (!size.getFactors().empty() || size.getNumber() > kMostPicked)
+      throw Refusal{"integers that differ along an axis of " + size.str() + " features; expected at most " +
+                    std::to_string(kMostPicked)};
+    size_t row = 1 + shape.place(axis);
+    std::vector<Tensor> parts;
+    for (int64_t i = 0; i < size.getNumber(); ++i) {
+      places[axis] = algebra.number(i);
+      parts.push_back(numbersAt(x, shape, places));
+    }
+    return concat(parts, row);
+  }
+  IndexTensor points{shape.grid(), algebra.at(x.value, places), x.isTruth};
+  const SymbolicExpr count = pointsOf(points.sizes);
+  Tensor rows = asNumbers(indexSources.lists(views::reshape(algebra, points, {count}), 0));
+  if (rows.dims.at(0).kind != Kind::Space)
+    rows.dims[0] = {Kind::Space, spaceOf(count), 0};
+  rows.dims.resize(1 + shape.rows().size());
+  return rows;
+}
+
+/// A value of which only some axes are its own, as PyTorch broadcasts it to a shape: a row for each of its points.
+Tensor Recover::rowsFor(const std::string &name, const GridShape &shape) {
+  size_t rank = shape.sizes.size();
+  // Integers and truth values are functions of the points.
+  if (auto index = indices.find(name); index != indices.end()) {
+    IndexTensor all = views::expand(algebra, indexFunctionOf(name), shape.sizes);
+    std::vector<IndexTerm> places;
+    for (size_t axis = 0; axis < rank; ++axis)
+      places.push_back(shape.isOfGrid[axis] ? algebra.coordinate(shape.place(axis), shape.sizes[axis]) : nullptr);
+    return numbersAt(all, shape, places);
+  }
+  Grid own = gridOfOperand(name, shape);
+  size_t before = rank - own.shape.sizes.size();
+  std::vector<IndexTerm> places;
+  for (size_t axis = 0; axis < own.shape.sizes.size(); ++axis)
+    if (own.shape.isOfGrid[axis])
+      places.push_back(algebra.coordinate(shape.place(axis + before), shape.sizes[axis + before]));
+  Tensor rows = rowsAt(own.rows, own.shape.grid(), places, shape.grid());
+  if (rows.dims[0].kind != Kind::Space)
+    rows.dims[0] = {Kind::Space, spaceOf(pointsOf(shape.grid())), 0};
+  // Axes of size 1 where the shape's are of the grid are no axes of rows.
+  std::vector<Dim> dims = {rows.dims[0]};
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (shape.isOfGrid[axis])
+      continue;
+    bool isOwn = axis >= before;
+    dims.push_back(isOwn ? rows.dims[1 + own.shape.place(axis - before)] : Dim());
+  }
+  rows.dims = dims;
+  return rows;
+}
+
+/// An operand with its axes of the kinds that those of a shape have, if they are not of size 1.
+Recover::Grid Recover::gridOfOperand(const std::string &name, const GridShape &shape) {
+  Grid own = gridOf(name);
+  if (own.shape.sizes.size() > shape.sizes.size())
+    throw Refusal{"an operand has more axes than the result"};
+  size_t before = shape.sizes.size() - own.shape.sizes.size();
+  for (size_t axis = 0; axis < own.shape.sizes.size(); ++axis) {
+    bool isOfGrid = shape.isOfGrid[axis + before];
+    if (own.shape.isOfGrid[axis] == isOfGrid || own.shape.sizes[axis] == SymbolicExpr(1))
+      continue;
+    // Repeated numbers, and parameters of elements: weight[nodes, ...].
+    size_t row = 1 + own.shape.place(axis);
+    Dim dim = isOfGrid ? own.rows.dims[row] : Dim();
+    bool isShared = program.operations[size_t(own.rows.value)].space < 0;
+    if (isOfGrid && (dim.kind == Kind::Repeat || (dim.kind == Kind::Axis && isShared))) {
+      own.shape.isOfGrid[axis] = true;
+      const std::vector<SymbolicExpr> to = own.shape.grid();
+      size_t place = own.shape.place(axis);
+      std::vector<SymbolicExpr> from = to;
+      std::vector<IndexTerm> places = views::coordinates(algebra, to);
+      if (isShared) {
+        from = {to[place]};
+        places = {places[place]};
+      } else {
+        from.erase(from.begin() + ptrdiff_t(place));
+        places.erase(places.begin() + ptrdiff_t(place));
+      }
+      if (dim.kind == Kind::Axis) {
+        int space = spaceOf(own.shape.sizes[axis]);
+        own.rows.value = program.spread(own.rows.value, dim.id, space);
+        own.rows.dims[0] = {Kind::Space, space, 0};
+      }
+      own.rows = rowsAt(own.rows, from, places, to);
+      own.rows.dims.erase(own.rows.dims.begin() + ptrdiff_t(row));
+      continue;
+    }
+    own = isOfGrid ? intoGrid(own, axis) : outOfGrid(own, axis);
+  }
+  // What is of size 1 stays out of the grid.
+  return own;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// With at most one axis of elements it is a tensor as any other.
+void Recover::defineGrid(const NormalNode &node, const std::vector<bool> &isOfGrid, Tensor rows, size_t output) {
+  Grid grid{{sizes(node, output), isOfGrid}, std::move(rows)};
+  const std::vector<SymbolicExpr> axes = grid.shape.grid(), features = grid.shape.rows();
+  bool fits = grid.shape.sizes.size() == isOfGrid.size() && grid.rows.dims.size() == 1 + features.size();
+  for (size_t i = 0; fits && i < features.size(); ++i)
+    fits = sizeOf(grid.rows.dims[1 + i]) == features[i];
+  if (!fits)
+    throw Refusal{"the file says that the result has shape " + textOf(grid.shape.sizes) +
+                  ", but its operands give rows of " + shapeText(grid.rows.dims)};
+  if (axes.size() > 1) {
+    grids[node.outputs[output]] = std::move(grid);
+    return;
+  }
+  std::vector<Dim> dims;
+  for (size_t axis = 0; axis < isOfGrid.size(); ++axis)
+    dims.push_back(isOfGrid[axis] ? grid.rows.dims[0] : grid.rows.dims[1 + grid.shape.place(axis)]);
+  define(node, {dims, grid.rows.value}, output);
+}
+
+/// An output, with an element for each point of all axes up to the last one of elements.
+Tensor Recover::outputOnGrid(const std::string &name) {
+  Grid x = gridOf(name);
+  size_t last = x.shape.sizes.size();
+  while (last > 0 && !x.shape.isOfGrid[last - 1])
+    --last;
+  for (size_t axis = 0; axis < last; ++axis)
+    if (!(x.shape.sizes[axis] == SymbolicExpr(1)))
+      x = intoGrid(std::move(x), axis);
+  // Axes of size 1 before them are none of the result's.
+  std::vector<Dim> dims = {x.rows.dims[0]};
+  for (size_t axis = last; axis < x.shape.sizes.size(); ++axis)
+    dims.push_back(x.rows.dims[1 + x.shape.place(axis)]);
+  x.rows.dims = dims;
+  return x.rows;
+}
+
+std::string Recover::textOf(const std::vector<SymbolicExpr> &sizes) {
+  std::string text;
+  for (const SymbolicExpr &size : sizes)
+    text += (text.empty() ? "" : ", ") + size.str();
+  return "[" + text + "]";
+}
+
+//===----------------------------------------------------------------------===//
+// Operators on rows
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What an operator does with the axes of its operand.
+enum class OnAxes {
+  Each,    ///< each element by itself; operands are broadcast
+  Along,   ///< along the axes of its arguments `dim`, which stay
+  Fold,    ///< along those, which go, or become axes of size 1
+  Last,    ///< along the last axes
+  Channel, ///< along all but the second axis
+};
+} // namespace
+
+static std::optional<OnAxes> onAxes(const std::string &op) {
+  static const std::map<std::string, OnAxes> table = [] {
+    std::map<std::string, OnAxes> all;
+    auto add = [&](OnAxes kind, std::initializer_list<const char *> names) {
+      for (const char *name : names)
+        all[name] = kind;
+    };
+    add(OnAxes::Each,
+        {"relu",        "gelu",       "silu",        "sigmoid",     "tanh",        "softplus",   "exp",
+         "log",         "sqrt",       "rsqrt",       "abs",         "sign",        "sin",        "cos",
+         "erf",         "reciprocal", "neg",         "square",      "leaky_relu",  "elu",        "log1p",
+         "expm1",       "log2",       "log_sigmoid", "relu6",       "selu",        "celu",       "mish",
+         "hardsigmoid", "hardswish",  "tan",         "sinh",        "cosh",        "asinh",      "acosh",
+         "atanh",       "exp2",       "log10",       "erfc",        "softsign",    "tanhshrink", "hardshrink",
+         "softshrink",  "threshold",  "logit",       "deg2rad",     "rad2deg",     "floor",      "ceil",
+         "round",       "trunc",      "add",         "sub",         "mul",         "div",        "rsub",
+         "true_divide", "maximum",    "minimum",     "eq",          "ne",          "lt",         "le",
+         "gt",          "ge",         "logical_and", "logical_or",  "logical_xor", "bitwise_and", "bitwise_or",
+         "bitwise_xor", "__and__",    "__or__",      "__xor__",     "lerp",        "hypot",      "logaddexp",
+         "xlogy",       "remainder",  "fmod",        "atan2",       "arctan2",     "atan",       "asin",
+         "acos",        "clamp",      "clamp_min",   "clamp_max",   "hardtanh",    "pow",        "where",
+         "masked_fill", "logical_not", "bitwise_not", "addcmul",    "addcdiv",     "detach",     "alias",
+         "clone",       "contiguous", "to",          "_to_copy",    "lift_fresh",  "type_as",    "float",
+         "double",      "bool",       "positive",    "dropout",     "isnan",       "isfinite",   "nan_to_num",
+         "mse_loss",    "l1_loss",    "smooth_l1_loss", "huber_loss"});
+    add(OnAxes::Along, {"softmax", "_softmax", "log_softmax", "_log_softmax", "cumsum", "cumprod", "flip", "slice",
+                        "narrow", "split", "split_with_sizes", "chunk", "glu", "cat", "roll"});
+    add(OnAxes::Fold, {"sum", "mean", "amax", "amin", "logsumexp", "max", "min", "var", "std", "linalg_vector_norm",
+                       "norm", "prod", "select", "unbind", "any", "all"});
+    add(OnAxes::Last, {"linear", "layer_norm", "native_layer_norm", "rms_norm", "_fused_rms_norm", "matmul"});
+    add(OnAxes::Channel, {"batch_norm", "_native_batch_norm_legit_no_training", "_native_batch_norm_legit",
+                          "_native_batch_norm_legit_functional"});
+    return all;
+  }();
+  auto found = table.find(op);
+  return found == table.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// The tensors that a node reads, by name.
+static std::vector<std::string> tensorsOf(const NormalNode &node) {
+  std::vector<std::string> names;
+  for (auto &[name, argument] : node.arguments)
+    if (auto *value = std::get_if<ValueName>(&argument))
+      names.push_back(value->name);
+    else if (auto *list = std::get_if<ValueNames>(&argument))
+      llvm::copy_if(list->names, std::back_inserter(names), [](const std::string &each) { return !each.empty(); });
+  return names;
+}
+
+/// Puts other tensors in the place of those that a node reads.
+static void replaceTensors(NormalNode &node, const std::map<std::string, std::string> &by) {
+  auto replaced = [&](const std::string &name) {
+    auto found = by.find(name);
+    return found == by.end() ? name : found->second;
+  };
+  for (auto &[name, argument] : node.arguments)
+    if (auto *value = std::get_if<ValueName>(&argument))
+      value->name = replaced(value->name);
+    else if (auto *list = std::get_if<ValueNames>(&argument))
+      llvm::transform(list->names, list->names.begin(), replaced);
+}
+
+/// Runs a node whose operands are rows; `shapes` are those of its results, with the points of the grid as first axis.
+std::vector<Tensor> Recover::runOnRows(NormalNode node, const std::map<std::string, Tensor> &rows,
+                                       const std::vector<std::vector<SymbolicExpr>> &shapes) {
+  std::map<std::string, std::string> by;
+  for (auto &[name, tensor] : rows) {
+    by[name] = "rows of " + name;
+    tensors[by[name]] = tensor;
+    if (auto meta = normal.tensors.find(name); meta != normal.tensors.end())
+      normal.tensors[by[name]] = metaOf(tensor, meta->second);
+  }
+  replaceTensors(node, by);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty())
+      continue;
+    TensorMeta meta = normal.tensors.at(node.outputs[i]);
+    meta.sizes.clear();
+    for (const SymbolicExpr &size : shapes.at(i))
+      meta.sizes.push_back({size, size.str()});
+    node.outputs[i] = "rows of " + node.outputs[i];
+    normal.tensors[node.outputs[i]] = std::move(meta);
+  }
+  auto handler = handlers().find(node.op);
+  if (handler == handlers().end())
+    throw Refusal{"operator '" + node.origin->target + "' has no meaning in gnnc"};
+  (this->*handler->second)(node);
+  std::vector<Tensor> results;
+  for (const std::string &output : node.outputs) {
+    results.push_back(output.empty() || !tensors.count(output) ? Tensor() : tensors.at(output));
+    tensors.erase(output);
+    normal.tensors.erase(output);
+  }
+  for (auto &[name, row] : by) {
+    tensors.erase(row);
+    normal.tensors.erase(row);
+  }
+  return results;
+}
+
+TensorMeta Recover::metaOf(const Tensor &tensor, TensorMeta like) const {
+  like.sizes.clear();
+  for (const Dim &dim : tensor.dims)
+    like.sizes.push_back({sizeOf(dim), sizeOf(dim).str()});
+  return like;
+}
+
+bool Recover::runGrid(const NormalNode &node) {
+  if (!gridOptions.areFollowed || node.outputs.empty())
+    return false;
+  std::vector<std::string> given = tensorsOf(node);
+  bool isOnGrid = llvm::any_of(given, [&](const std::string &name) { return grids.count(name) != 0; });
+  bool isFloat = llvm::any_of(given, [&](const std::string &name) { return tensors.count(name) != 0; });
+  if (!isOnGrid && !isFloat)
+    return false;
+  // What a tensor of the same shape is filled with.
+  if (handlers().count(node.op) && handlers().at(node.op) == &Recover::opFull)
+    return false;
+  if (isOnGrid || makesGrid(node))
+    if (viewGrid(node) || gatherFromGrid(node) || scatterToGrid(node) || foldGrid(node))
+      return true;
+  std::optional<OnAxes> kind = onAxes(node.op);
+  if (!isOnGrid && !(kind == OnAxes::Each && makesGrid(node)))
+    return false;
+  if (!kind)
+    throw Refusal{"'" + node.op +
+                  "' of a tensor with several axes of elements, such as [batch, nodes, features], is not supported: "
+                  "flatten them first, x.flatten(0, 1), or write it with other operators"};
+  if (*kind == OnAxes::Each)
+    runEach(node, given);
+  else
+    runAlong(node, *kind == OnAxes::Last, *kind == OnAxes::Channel);
+  return true;
+}
+
+/// Whether the result of tensors with one axis of elements each has several that are none's alone, or a view has.
+bool Recover::makesGrid(const NormalNode &node) const {
+  auto found = normal.tensors.find(node.outputs[0]);
+  if (found == normal.tensors.end() || !isFloatType(found->second.type))
+    return false;
+  std::vector<SymbolicExpr> wanted = sizesOf(node.outputs[0]);
+  bool isView = node.op == "view" || node.op == "reshape" || node.op == "unflatten" || node.op == "_unsafe_view";
+  bool hasSeveral = isView ? leadingGrid(wanted).grid().size() > 1
+                           : llvm::count_if(wanted, [&](const SymbolicExpr &size) { return isGridSize(size); }) > 1;
+  if (isView && !hasSeveral && has(node, "self"))
+    if (auto self = tensors.find(nameOf(node, "self")); self != tensors.end() && wanted.size() > 1)
+      hasSeveral = llvm::any_of(self->second.dims, [&](const Dim &dim) {
+        const SymbolicExpr size = sizeOf(dim);
+        return resides(self->second, dim) && size.getFactors().empty() && isGridSize(size) &&
+               !llvm::is_contained(wanted, size);
+      });
+  if (!hasSeveral)
+    return false;
+  // One tensor that resides somewhere, repeated, is a tensor as any other.
+  std::set<size_t> places;
+  for (const std::string &name : tensorsOf(node))
+    if (auto tensor = tensors.find(name); tensor != tensors.end())
+      for (size_t i = 0; i < tensor->second.dims.size(); ++i)
+        if (const Dim &dim = tensor->second.dims[i]; resides(tensor->second, dim) && dim.pairs < 0 && dim.layout < 0)
+          places.insert(tensor->second.dims.size() - i);
+  return places.size() > 1 || (isView && places.size() == 1);
+}
+
+/// Each element by itself.
+void Recover::runEach(const NormalNode &node, const std::vector<std::string> &given) {
+  // The shape of all operands together. Features that some operand has as such stay features.
+  GridShape shape;
+  std::vector<bool> isFeature;
+  for (const std::string &name : given) {
+    if (!grids.count(name) && !tensors.count(name))
+      continue;
+    Grid own = gridOf(name);
+    size_t rank = std::max(own.shape.sizes.size(), shape.sizes.size());
+    while (shape.sizes.size() < rank) {
+      shape.sizes.insert(shape.sizes.begin(), SymbolicExpr(1));
+      shape.isOfGrid.insert(shape.isOfGrid.begin(), false);
+      isFeature.insert(isFeature.begin(), false);
+    }
+    for (size_t axis = 0; axis < own.shape.sizes.size(); ++axis) {
+      size_t place = rank - own.shape.sizes.size() + axis;
+      const SymbolicExpr &size = own.shape.sizes[axis];
+      if (size == SymbolicExpr(1))
+        continue;
+      shape.sizes[place] = size;
+      shape.isOfGrid[place] = shape.isOfGrid[place] || own.shape.isOfGrid[axis];
+      isFeature[place] = isFeature[place] || !own.shape.isOfGrid[axis];
+    }
+  }
+  for (size_t axis = 0; axis < shape.sizes.size(); ++axis)
+    if (isFeature[axis] && !isGridSize(shape.sizes[axis]) && shape.sizes[axis].getNumber() <= kMostPicked)
+      shape.isOfGrid[axis] = false;
+  // Integers may have more axes than numbers have.
+  std::vector<SymbolicExpr> wanted = sizes(node);
+  if (wanted.size() >= shape.sizes.size() && !wanted.empty())
+    for (size_t axis = wanted.size(); axis-- > 0;) {
+      size_t back = wanted.size() - axis;
+      if (back > shape.sizes.size()) {
+        shape.sizes.insert(shape.sizes.begin(), wanted[axis]);
+        shape.isOfGrid.insert(shape.isOfGrid.begin(), isGridSize(wanted[axis]));
+      } else if (shape.sizes[shape.sizes.size() - back] == SymbolicExpr(1) && !(wanted[axis] == SymbolicExpr(1))) {
+        shape.sizes[shape.sizes.size() - back] = wanted[axis];
+        shape.isOfGrid[shape.sizes.size() - back] = isGridSize(wanted[axis]);
+      }
+    }
+  std::map<std::string, Tensor> rows;
+  for (const std::string &name : given)
+    if (grids.count(name) || tensors.count(name) || indices.count(name))
+      if (auto plain = tensors.find(name); plain == tensors.end() || !plain->second.dims.empty())
+        rows.emplace(name, rowsFor(name, shape));
+  std::vector<SymbolicExpr> flat = shape.rows();
+  flat.insert(flat.begin(), pointsOf(shape.grid()));
+  bool isOne = wanted.empty(); // a loss
+  std::vector<std::vector<SymbolicExpr>> shapes(node.outputs.size(), isOne ? std::vector<SymbolicExpr>() : flat);
+  std::vector<Tensor> results = runOnRows(node, rows, shapes);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!node.outputs[i].empty()) {
+      if (isOne)
+        define(node, results[i], i);
+      else
+        defineGrid(node, shape.isOfGrid, results[i], i);
+    }
+}
+
+/// Along axes of the rows.
+void Recover::runAlong(const NormalNode &node, bool isLast, bool isChannel) {
+  NormalNode flat = node;
+  bool isList = node.op == "cat";
+  std::string first = isList ? names(node, "tensors").at(0) : nameOf(node, has(node, "input") ? "input" : "self");
+  if (!isList && !grids.count(first))
+    throw Refusal{"'" + node.op + "' of a tensor and one with several axes of elements is not supported"};
+  GridShape shape = gridOf(first).shape;
+  if (isList)
+    for (const std::string &name : names(node, "tensors"))
+      for (auto [axis, isOfGrid] : llvm::enumerate(gridOf(name).shape.isOfGrid))
+        shape.isOfGrid.at(axis) = shape.isOfGrid[axis] || isOfGrid;
+  size_t rank = shape.sizes.size();
+  // The axes that it works along, and what they are called in the rows.
+  std::set<size_t> along;
+  auto named = [&](int64_t axis) { return size_t(axis < 0 ? axis + int64_t(rank) : axis); };
+  std::string argument = has(node, "dims") ? "dims" : "dim";
+  if (isLast) {
+    size_t count = node.op == "linear" || node.op == "matmul" ? 1 : integers(node, "normalized_shape").size();
+    for (size_t i = 0; i < count && i < rank; ++i)
+      along.insert(rank - 1 - i);
+    if (node.op == "matmul" && (grids.count(nameOf(node, "other")) || sizesOf(nameOf(node, "other")).size() > 2))
+      throw Refusal{"a product of two tensors with several axes of elements is not supported"};
+  } else if (isChannel) {
+    along.insert(1);
+    if (!shape.isOfGrid.at(0))
+      throw Refusal{"a batch norm of a tensor whose first axis is not one of elements"};
+  } else {
+    for (int64_t axis : has(node, argument) ? integers(node, argument) : std::vector<int64_t>{})
+      along.insert(named(axis));
+    if (along.empty()) {
+      if (has(node, argument) || node.op == "sum" || node.op == "mean" || !handlers().count(node.op))
+        for (size_t axis = 0; axis < rank; ++axis)
+          along.insert(axis);
+      else
+        along.insert(node.op == "glu" ? rank - 1 : 0);
+    }
+  }
+  std::map<std::string, Tensor> rows;
+  for (size_t axis : along)
+    if (shape.isOfGrid.at(axis) && shape.sizes[axis].getFactors().empty())
+      shape.isOfGrid[axis] = false;
+    else if (shape.isOfGrid[axis])
+      throw Refusal{"'" + node.op + "' along an axis of " + shape.sizes[axis].str() + " elements of a tensor " +
+                    textOf(shape.sizes) + " is not supported"};
+  if (isList) {
+    size_t dim = *along.begin();
+    for (const std::string &name : names(node, "tensors")) {
+      GridShape own = shape;
+      own.sizes[dim] = gridOf(name).shape.sizes.at(dim);
+      rows[name] = rowsFor(name, own);
+    }
+  } else {
+    rows[first] = rowsFor(first, shape);
+  }
+  if (!isLast && !isChannel) {
+    std::vector<int64_t> numbers;
+    for (int64_t axis : has(node, argument) ? integers(node, argument) : std::vector<int64_t>(along.begin(), along.end()))
+      numbers.push_back(int64_t(1 + shape.place(named(axis))));
+    Argument &given = flat.arguments[argument];
+    if (std::holds_alternative<Integers>(given) || (numbers.size() > 1)) {
+      Integers list;
+      list.numbers.assign(numbers.begin(), numbers.end());
+      given = std::move(list);
+    } else {
+      given = numbers.at(0);
+    }
+  } else if (isChannel && shape.place(1) != 0) {
+    throw Refusal{"a batch norm whose channels are not the first axis of features"};
+  }
+  // Of the results, the same axes are of the grid.
+  std::vector<std::vector<SymbolicExpr>> shapes;
+  std::vector<std::vector<bool>> kinds;
+  bool isFold = onAxes(node.op) == OnAxes::Fold;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    GridShape result;
+    if (!node.outputs[i].empty()) {
+      result.sizes = sizes(node, i);
+      bool isShorter = isFold && result.sizes.size() < rank;
+      for (size_t axis = 0; axis < rank; ++axis)
+        if (!isShorter || !along.count(axis))
+          result.isOfGrid.push_back(shape.isOfGrid[axis]);
+      if (isChannel && result.sizes.size() != rank) // statistics of a batch norm
+        throw Refusal{"the statistics of a batch norm are results"};
+      if (result.isOfGrid.size() != result.sizes.size())
+        throw Refusal{"'" + node.op + "' changes the axes of a tensor with several axes of elements"};
+      shapes.push_back(result.rows());
+      shapes.back().insert(shapes.back().begin(), pointsOf(result.grid()));
+    } else {
+      shapes.emplace_back();
+    }
+    kinds.push_back(result.isOfGrid);
+  }
+  std::vector<Tensor> results = runOnRows(flat, rows, shapes);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!node.outputs[i].empty())
+      defineGrid(node, kinds[i], results[i], i);
+}
