@@ -69,7 +69,9 @@ typedef struct gnnc_error {
 } gnnc_error;
 
 /** The layout of DLPack's DLTensor, so that a pointer to one can be passed. Row-major; strides may be null (dense) or
-    count elements. device_type is the context's: 1 is a CPU, 2 a CUDA device. */
+    count elements. device_type is the context's: 1 is a CPU, 2 a CUDA device. Where a tensor has a row for each element
+    of a space, several leading axes may stand for that of the elements: [batch, nodes, features] for
+    [batch * nodes, features]. */
 typedef struct gnnc_tensor {
   void *data;
   int32_t device_type;

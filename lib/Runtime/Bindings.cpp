@@ -86,9 +86,20 @@ gnnc_status TensorCheck::checkShape(const gnnc_tensor &tensor) {
   if (tensor.ndim > kMostAxes)
     return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected %d axes, found ndim %d", kindName(record), name,
                 static_cast<int>(rank()), tensor.ndim);
-  bool same = tensor.ndim == rank();
-  for (int64_t axis = 0; same && axis < rank(); ++axis)
-    same = tensor.shape[axis] == dim(axis);
+  // Elements may have several axes, row-major: [batch, nodes, features] for [batch * nodes, features].
+  int64_t more = tensor.ndim - rank(), rows = 1;
+  bool same = more == 0 || (more > 0 && record.space >= 0);
+  for (int64_t axis = 0; same && axis < tensor.ndim; ++axis) {
+    int64_t size = tensor.shape[axis];
+    if (axis > more) {
+      same = size == dim(axis - more);
+      continue;
+    }
+    same = size >= 0 && (size == 0 || rows <= INT64_MAX / size);
+    rows = same ? rows * size : 0;
+    if (axis == more)
+      same = same && rows == dim(0);
+  }
   if (same)
     return GNNC_OK;
   Text expected, found;
@@ -121,9 +132,9 @@ gnnc_status TensorCheck::checkStrides(const gnnc_tensor &tensor) {
     return GNNC_OK;
   bool dense = true;
   int64_t stride = 1;
-  for (int64_t axis = rank() - 1; axis >= 0; --axis) {
-    dense &= dim(axis) == 1 || tensor.strides[axis] == stride;
-    stride *= dim(axis);
+  for (int64_t axis = tensor.ndim - 1; axis >= 0; --axis) {
+    dense &= tensor.shape[axis] == 1 || tensor.strides[axis] == stride;
+    stride *= tensor.shape[axis];
   }
   if (dense)
     return GNNC_OK;

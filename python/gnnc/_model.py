@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 from . import _abi, _cache, _safetensors
@@ -216,7 +217,12 @@ class Model:
     def _check(self, value: Value | None, given: View, prepared: Prepared, device: tuple[int, int]) -> None:
         assert value is not None
         expected = value.shape(prepared.extent)
-        if given.shape != expected:
+        # Elements may have several axes, as x of [batch, nodes, features] has in an exported model.
+        more = len(given.shape) - len(expected) if value.space is not None else 0
+        shape = given.shape
+        if more > 0:
+            shape = (prod(shape[: more + 1]), *shape[more + 1 :])
+        if shape != expected:
             raise Error(f"'{value.name}': expected shape {list(expected)}, found {list(given.shape)}", 1)
         if given.device != device:
             raise Error(

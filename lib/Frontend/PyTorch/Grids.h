@@ -28,21 +28,24 @@ struct GridOptions {
   bool areFollowed = false;
   /// Fixed sizes of axes that lists of edges index.
   std::set<int64_t> sizes = {};
+  /// Where pairs of elements are formed: whether they are those with the same last coordinate, instead of the first.
+  bool isBatchLast = false;
 };
 
 /// The shape of a tensor with a row for each point of a grid. The other axes are those of the rows, in order.
 struct GridShape {
   std::vector<SymbolicExpr> sizes;
   std::vector<bool> isOfGrid; ///< for each axis
+  /// Where each axis of the grid is in the numbering of its points, from the one that changes most slowly. A
+  /// transposition leaves the points as they are numbered; empty: in order.
+  std::vector<size_t> order = {};
 
-  std::vector<SymbolicExpr> grid() const { return chosen(true); }
-  std::vector<SymbolicExpr> rows() const { return chosen(false); }
-  /// The number of an axis among those of the grid, or among those of the rows.
+  /// The sizes of the grid's axes, as points are numbered, and those of the rows.
+  std::vector<SymbolicExpr> grid() const;
+  std::vector<SymbolicExpr> rows() const;
+  /// Where an axis is in the numbering, or the number of an axis of the rows among these.
   size_t place(size_t axis) const;
-  bool operator==(const GridShape &other) const = default;
-
-private:
-  std::vector<SymbolicExpr> chosen(bool ofGrid) const;
+  bool isInOrder() const;
 };
 
 } // namespace gnnc::frontend::pytorch

@@ -316,6 +316,14 @@ static llvm::Expected<ImportedModel> importOnGrids(const ExportedProgram &export
   for (;;) {
     std::set<int64_t> listed;
     llvm::Expected<ImportedModel> model = import(exported, {}, statements, {true, sizes}, &listed);
+    if (!model) {
+      llvm::Expected<ImportedModel> other = import(exported, {}, statements, {true, sizes, true});
+      if (other) {
+        llvm::consumeError(model.takeError());
+        return other;
+      }
+      llvm::consumeError(other.takeError());
+    }
     if (!model && getenv("GNNC_DEBUG_GRIDS")) {
       llvm::handleAllErrors(model.takeError(), [](const llvm::ErrorInfoBase &e) { llvm::errs() << "GRID: " << e.message() << "\n"; });
       model = llvm::createStringError("x");
@@ -328,15 +336,23 @@ static llvm::Expected<ImportedModel> importOnGrids(const ExportedProgram &export
   }
 }
 
-/// Whether an input's axis of elements is not its first axis alone.
+/// Whether an input's axis of elements is not its first axis alone, and none is a matrix over all pairs.
 static bool hasInnerElements(const ExportedProgram &exported) {
-  return llvm::any_of(exported.inputs, [&](const ProgramInput &input) {
+  bool hasInner = false;
+  for (const ProgramInput &input : exported.inputs) {
     auto meta = exported.graph.tensors.find(input.value);
-    return input.kind == ProgramInput::Kind::User && meta != exported.graph.tensors.end() &&
-           isFloatType(meta->second.type) && !meta->second.sizes.empty() &&
-           std::any_of(meta->second.sizes.begin() + 1, meta->second.sizes.end(),
-                       [](const Size &size) { return !size.literal(); });
-  });
+    if (input.kind != ProgramInput::Kind::User || meta == exported.graph.tensors.end() ||
+        !isFloatType(meta->second.type))
+      continue;
+    std::set<std::string> open;
+    for (auto [axis, size] : llvm::enumerate(meta->second.sizes))
+      if (!size.literal()) {
+        if (!open.insert(size.text).second)
+          return false;
+        hasInner |= axis > 0;
+      }
+  }
+  return hasInner;
 }
 
 /// The model with several axes of elements where it is refused as it is; the first reason counts where that is refused.

@@ -401,6 +401,8 @@ RecoveredProgram Recover::run() {
           own.rows.value = program.pick(own.rows.value, dim.id, 0);
           dim = Dim();
         }
+      if (!rowCount)
+        rowCount = gridOptions.isBatchLast ? grid.grid().back() : grid.grid().front();
       grids[input.value] = std::move(own);
       continue;
     }

@@ -63,6 +63,7 @@ struct RowLayout {
   int elements = -1, rows = -1, along = -1; ///< spaces, and the map between them
   SymbolicExpr length, all;                 ///< of a row, and of all of them
   std::string places;                       ///< where each element is
+  bool isWhole = false;                     ///< no row has a place behind its elements: a grid of rows by places
 };
 /// What a tensor in rows has for elements, and behind them, if these are two numbers.
 struct InRows {
@@ -195,6 +196,8 @@ private:
   /// Brings tensors to one shape, as broadcasting does; the common dims.
   std::vector<Dim> align(std::vector<Tensor> &tensors);
   std::vector<Dim> alignOpened(std::vector<Tensor> &tensors);
+  void noteOuter(const std::vector<Tensor> &all, size_t rank);
+  bool isStoredSize(int64_t size) const;
   void keepOneSpace(std::vector<Tensor> &tensors, size_t rank);
   bool splitAtom(Tensor &x, std::vector<Dim> &atoms, size_t at, int64_t first);
   Tensor reshape(Tensor x, const std::vector<SymbolicExpr> &sizes);
@@ -241,7 +244,8 @@ private:
   bool maskInRows(const NormalNode &node);
   bool countsAll(int layout, const SymbolicExpr &size);
   std::vector<Dim> dimsInRows(int layout) const;
-  static int layoutIn(const Tensor &x);
+  int layoutIn(const Tensor &x) const;
+  bool isPadded(const Dim &dim) const { return dim.layout >= 0 && !rowLayouts[size_t(dim.layout)].isWhole; }
   bool isWhole(const NormalNode &node, const Tensor &x) const;
   void checkRows(const NormalNode &node);
   Tensor constantInRows(Tensor like, InRows numbers);
@@ -270,6 +274,7 @@ private:
                    const std::vector<SymbolicExpr> &to);
   Tensor rowsAt(Tensor rows, const std::vector<SymbolicExpr> &from, const std::vector<IndexTerm> &places,
                 const std::vector<SymbolicExpr> &to);
+  Grid inOrder(Grid x);
   Grid withFeatures(Grid x);
   Grid intoGrid(Grid x, size_t axis);
   Grid outOfGrid(Grid x, size_t axis);
@@ -278,7 +283,8 @@ private:
   Tensor numbersAt(const IndexTensor &x, const GridShape &shape, std::vector<IndexTerm> places);
   Tensor rowsFor(const std::string &name, const GridShape &shape);
   Tensor outputOnGrid(const std::string &name);
-  void defineGrid(const NormalNode &node, const std::vector<bool> &isOfGrid, Tensor rows, size_t output = 0);
+  void defineGrid(const NormalNode &node, const std::vector<bool> &isOfGrid, Tensor rows, size_t output = 0,
+                  const std::vector<size_t> &order = {});
   static std::string textOf(const std::vector<SymbolicExpr> &sizes);
   std::vector<Tensor> runOnRows(NormalNode node, const std::map<std::string, Tensor> &rows,
                                 const std::vector<std::vector<SymbolicExpr>> &shapes);
@@ -287,7 +293,7 @@ private:
   bool runGrid(const NormalNode &node);
   void runEach(const NormalNode &node, const std::vector<std::string> &given);
   void runAlong(const NormalNode &node, bool isLast, bool isChannel);
-  Grid reshapeGrid(Grid x, const std::vector<SymbolicExpr> &wanted);
+  std::optional<Grid> reshapeGrid(Grid x, const std::vector<SymbolicExpr> &wanted);
   Tensor reshapeFeatures(Tensor x, const Dim &points, const std::vector<SymbolicExpr> &sizes);
   Grid permuteGrid(Grid x, const std::vector<size_t> &order);
   bool viewGrid(const NormalNode &node);
@@ -296,9 +302,14 @@ private:
                      const std::vector<SymbolicExpr> &to, const std::vector<IndexTerm> &places, Tensor base,
                      bool includeSelf);
   std::vector<IndexTerm> placesWithout(const GridShape &shape, const std::set<size_t> &axes);
+  bool isOpenPair(const GridShape &shape) const;
+  Tensor inWholeRows(const Grid &x);
+  bool isInWholeRows(const Tensor &x) const;
+  void runOnPairs(const NormalNode &node, const std::vector<std::string> &given);
   bool foldGrid(const NormalNode &node);
   bool scatterToGrid(const NormalNode &node);
   std::map<std::string, Grid> grids;
+  std::optional<SymbolicExpr> rowCount; ///< how many rows there are in grids of rows by places
 
   //===--- Neighbours from values (RecoverSelections.cpp) -----------------------===//
   void opNearest(const NormalNode &node);

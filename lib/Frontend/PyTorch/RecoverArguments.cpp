@@ -251,6 +251,14 @@ void Recover::define(const NormalNode &node, Tensor tensor, size_t output) {
   }
   checkPairs(tensor);
   tensors[node.outputs[output]] = std::move(tensor);
+  // Rows without pairs are elements of a grid.
+  const Tensor &made = tensors[node.outputs[output]];
+  auto isApart = [](const Dim &dim) { return dim.kind != Dim::Kind::Group && dim.pairs < 0; };
+  if (isInWholeRows(made) && llvm::all_of(made.dims, isApart)) {
+    Grid grid = gridOf(node.outputs[output]);
+    tensors.erase(node.outputs[output]);
+    defineGrid(node, grid.shape.isOfGrid, grid.rows, output, grid.shape.order);
+  }
 }
 
 void Recover::define(const NormalNode &node, IndexTensor tensor, size_t output) {

@@ -45,7 +45,7 @@ void Recover::opAttention(const NormalNode &node) {
         scores, scalar(least));
   }
   // Keys behind the elements of a row take no part; all others do.
-  bool isOfRows = columns.layout >= 0 && columns.isInRow, isMasked = false;
+  bool isOfRows = isPadded(columns) && columns.isInRow, isMasked = false;
   if (isOfRows && has(node, "attn_mask")) {
     Tensor mask = tensor(node, "attn_mask");
     const InRows *numbers = numbersInRows(mask);

@@ -47,7 +47,7 @@ bool Recover::foldGrid(const NormalNode &node) {
   auto function = functions.find(node.op);
   if ((function == functions.end() && !isSoftmax) || has(node, "other") || !grids.count(nameOf(node, "self")))
     return false;
-  Grid x = gridOf(nameOf(node, "self"));
+  Grid x = inOrder(gridOf(nameOf(node, "self")));
   size_t rank = x.shape.sizes.size();
   std::set<size_t> along;
   std::vector<int64_t> listed = has(node, "dim") ? integers(node, "dim") : std::vector<int64_t>{};
@@ -146,7 +146,7 @@ bool Recover::scatterToGrid(const NormalNode &node) {
     }
   }
   // The axes that neither operand has as features are those of the grid.
-  Grid source = gridOf(values), old = gridOf(nameOf(node, "self"));
+  const Grid source = gridOf(values), old = gridOf(nameOf(node, "self"));
   if (source.shape.sizes.size() != rank || old.shape.sizes.size() != rank)
     throw Refusal{"source and result have different numbers of axes"};
   bool isAlongAll = node.op == "scatter_add" || node.op == "scatter_reduce";

@@ -24,8 +24,9 @@ using Kind = Dim::Kind;
 //===----------------------------------------------------------------------===//
 
 /// Groups of neighbouring axes of both shapes have equal products. In each, axes of the grid get other sizes, or axes of
-/// rows do; where both are in a group, those of fixed size go over to the others.
-Recover::Grid Recover::reshapeGrid(Grid x, const std::vector<SymbolicExpr> &wanted) {
+/// rows do; where both are in a group, axes of the grid that have a fixed size become some of rows. Nothing where others
+/// are joined with axes of rows, as the heads of attention with the batch.
+std::optional<Recover::Grid> Recover::reshapeGrid(Grid x, const std::vector<SymbolicExpr> &wanted) {
   struct Group {
     std::vector<size_t> from, to; // without axes of size 1
   };
@@ -66,14 +67,29 @@ Recover::Grid Recover::reshapeGrid(Grid x, const std::vector<SymbolicExpr> &want
       throw misfit();
     groups.push_back(group);
   }
+  bool isRegrouped = llvm::any_of(groups, [&](const Group &group) {
+    bool isOfGrid = llvm::any_of(group.from, [&](size_t axis) { return bool(x.shape.isOfGrid[axis]); });
+    return isOfGrid && (group.from.size() > 1 || group.to.size() > 1);
+  });
+  // Rows and places the other way round stay two axes in one, as in `view(length * batch, -1)`.
+  if (isRegrouped && !x.shape.isInOrder() && x.shape.grid().size() == 2 &&
+      llvm::any_of(groups, [&](const Group &group) {
+        return group.from.size() == 2 && group.to.size() == 1 && x.shape.isOfGrid[group.from[0]] &&
+               x.shape.isOfGrid[group.from[1]];
+      }))
+    return std::nullopt;
+  if (isRegrouped)
+    x = inOrder(std::move(x));
   // Each group is of one kind.
-  GridShape result{wanted, std::vector<bool>(wanted.size(), false)};
+  GridShape result{wanted, std::vector<bool>(wanted.size(), false), x.shape.order};
   for (const Group &group : groups) {
     auto isOfGrid = [&](size_t axis) { return bool(x.shape.isOfGrid[axis]); };
     if (llvm::any_of(group.from, isOfGrid) && !llvm::all_of(group.from, isOfGrid)) {
-      bool isFixed = llvm::all_of(group.from, [&](size_t axis) { return x.shape.sizes[axis].getFactors().empty(); });
+      if (!llvm::all_of(group.from, [&](size_t axis) { return x.shape.sizes[axis].getFactors().empty(); }))
+        return std::nullopt;
       for (size_t axis : group.from)
-        x = isFixed ? outOfGrid(x, axis) : intoGrid(x, axis);
+        x = outOfGrid(x, axis);
+      result.order.clear();
     }
     for (size_t axis : group.to)
       result.isOfGrid[axis] = isOfGrid(group.from[0]);
@@ -111,7 +127,7 @@ Tensor Recover::reshapeFeatures(Tensor x, const Dim &points, const std::vector<S
   return x;
 }
 
-/// Axes in another order: those of the grid at the points of the result, those of rows by their names.
+/// Axes in another order; the points stay as they are numbered.
 Recover::Grid Recover::permuteGrid(Grid x, const std::vector<size_t> &order) {
   std::vector<SymbolicExpr> sizes;
   for (size_t axis : order)
@@ -121,22 +137,16 @@ Recover::Grid Recover::permuteGrid(Grid x, const std::vector<size_t> &order) {
     if (x.shape.isOfGrid[order[i]] && !wanted.isOfGrid[i] && sizes[i].getNumber() <= kMostPicked)
       x = outOfGrid(std::move(x), order[i]);
   Grid result;
-  std::vector<size_t> ofGrid;
   result.rows.value = x.rows.value;
   result.rows.dims = {x.rows.dims[0]};
   for (size_t axis : order) {
     result.shape.sizes.push_back(x.shape.sizes.at(axis));
     result.shape.isOfGrid.push_back(x.shape.isOfGrid[axis]);
     if (x.shape.isOfGrid[axis])
-      ofGrid.push_back(x.shape.place(axis));
+      result.shape.order.push_back(x.shape.place(axis));
     else
       result.rows.dims.push_back(x.rows.dims[1 + x.shape.place(axis)]);
   }
-  const std::vector<SymbolicExpr> to = result.shape.grid();
-  std::vector<IndexTerm> places(ofGrid.size());
-  for (size_t i = 0; i < ofGrid.size(); ++i)
-    places[ofGrid[i]] = algebra.coordinate(i, to[i]);
-  result.rows = rowsAt(result.rows, x.shape.grid(), places, to);
   return result;
 }
 
@@ -169,26 +179,37 @@ bool Recover::viewGrid(const NormalNode &node) {
         throw Refusal{"it repeats the elements of an axis of a tensor with several axes of elements"};
       shape.isOfGrid.push_back(isNew ? !wanted[axis].getFactors().empty() : bool(x.shape.isOfGrid[axis - before]));
     }
+    if (isOpenPair(shape)) {
+      runOnPairs(node, {name});
+      return true;
+    }
+    if (before == 0 && shape.grid().size() == x.shape.grid().size())
+      shape.order = x.shape.order;
     Tensor rows = rowsFor(name, shape);
     std::vector<SymbolicExpr> features = shape.rows();
     for (size_t i = 0; i < features.size(); ++i)
       if (rows.dims[1 + i].kind == Kind::Unit)
         rows.dims[1 + i] = dimOf(features[i]);
-    defineGrid(node, shape.isOfGrid, rows);
+    defineGrid(node, shape.isOfGrid, rows, 0, shape.order);
     return true;
   }
   Grid result = x;
   if (isTranspose) {
     result = permuteGrid(x, transposedAxes(node, x.shape.sizes.size()));
   } else if (isReshape) {
-    result = reshapeGrid(x, wanted);
+    std::optional<Grid> view = reshapeGrid(x, wanted);
+    if (!view) {
+      runOnPairs(node, {name});
+      return true;
+    }
+    result = *view;
   } else {
     size_t axis = axisNumber(node, "dim", 0, x.shape.sizes.size() + 1);
     result.shape.sizes.insert(result.shape.sizes.begin() + ptrdiff_t(axis), SymbolicExpr(1));
     result.shape.isOfGrid.insert(result.shape.isOfGrid.begin() + ptrdiff_t(axis), false);
     result.rows.dims.insert(result.rows.dims.begin() + 1 + ptrdiff_t(result.shape.place(axis)), Dim());
   }
-  defineGrid(node, result.shape.isOfGrid, result.rows);
+  defineGrid(node, result.shape.isOfGrid, result.rows, 0, result.shape.order);
   return true;
 }
 
@@ -206,7 +227,7 @@ bool Recover::gatherFromGrid(const NormalNode &node) {
   std::string name = nameOf(node, "self");
   if (!grids.count(name) && !tensors.count(name))
     return false;
-  Grid x = gridOf(name);
+  Grid x = inOrder(gridOf(name));
   size_t rank = x.shape.sizes.size(), dim = 0;
   IndexTensor at; // the places, of a tensor whose axes take that of the axis
   if (node.op == "index") {

@@ -26,16 +26,43 @@ using Kind = Dim::Kind;
 // Shapes
 //===----------------------------------------------------------------------===//
 
-std::vector<SymbolicExpr> GridShape::chosen(bool ofGrid) const {
+std::vector<SymbolicExpr> GridShape::grid() const {
+  std::vector<SymbolicExpr> result(size_t(llvm::count(isOfGrid, true)));
+  for (size_t axis = 0; axis < sizes.size(); ++axis)
+    if (isOfGrid[axis])
+      result[place(axis)] = sizes[axis];
+  return result;
+}
+
+std::vector<SymbolicExpr> GridShape::rows() const {
   std::vector<SymbolicExpr> result;
   for (auto [size, isOf] : llvm::zip(sizes, isOfGrid))
-    if (isOf == ofGrid)
+    if (!isOf)
       result.push_back(size);
   return result;
 }
 
 size_t GridShape::place(size_t axis) const {
-  return size_t(std::count(isOfGrid.begin(), isOfGrid.begin() + ptrdiff_t(axis), bool(isOfGrid[axis])));
+  size_t number = size_t(std::count(isOfGrid.begin(), isOfGrid.begin() + ptrdiff_t(axis), bool(isOfGrid[axis])));
+  return isOfGrid[axis] && !order.empty() ? order[number] : number;
+}
+
+bool GridShape::isInOrder() const { return llvm::is_sorted(order); }
+
+/// With points that are numbered in the order of the axes.
+Recover::Grid Recover::inOrder(Grid x) {
+  if (x.shape.isInOrder()) {
+    x.shape.order.clear();
+    return x;
+  }
+  const std::vector<SymbolicExpr> from = x.shape.grid();
+  const std::vector<size_t> order = std::exchange(x.shape.order, {});
+  const std::vector<SymbolicExpr> to = x.shape.grid();
+  std::vector<IndexTerm> places(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    places[order[i]] = algebra.coordinate(i, to[i]);
+  x.rows = rowsAt(std::move(x.rows), from, places, to);
+  return x;
 }
 
 /// How many points a grid has.
@@ -57,7 +84,10 @@ GridShape Recover::leadingGrid(const std::vector<SymbolicExpr> &sizes) const {
   GridShape shape{sizes, std::vector<bool>(sizes.size(), false)};
   bool isBefore = false;
   for (size_t axis = sizes.size(); axis-- > 0;) {
-    isBefore |= isGridSize(sizes[axis]);
+    // As many features as elements.
+    bool isFeature = axis > 0 && axis + 1 == sizes.size() && sizes[axis].getFactors().empty() &&
+                     llvm::is_contained(llvm::ArrayRef(sizes).drop_back(), sizes[axis]);
+    isBefore |= isGridSize(sizes[axis]) && !isFeature;
     shape.isOfGrid[axis] = isBefore && !(sizes[axis] == SymbolicExpr(1));
   }
   return shape;
@@ -100,7 +130,8 @@ Tensor Recover::rowsAt(Tensor rows, const std::vector<SymbolicExpr> &from, const
 Recover::Grid Recover::intoGrid(Grid x, size_t axis) {
   if (x.shape.isOfGrid[axis])
     return x;
-  const SymbolicExpr &size = x.shape.sizes[axis];
+  x = inOrder(std::move(x));
+  const SymbolicExpr size = x.shape.sizes[axis];
   if (!size.getFactors().empty() || size.getNumber() > kMostPicked)
     throw Refusal{"an axis of " + size.str() + " features would become one of elements; expected at most " +
                   std::to_string(kMostPicked)};
@@ -127,6 +158,7 @@ Recover::Grid Recover::intoGrid(Grid x, size_t axis) {
 Recover::Grid Recover::outOfGrid(Grid x, size_t axis) {
   if (!x.shape.isOfGrid[axis])
     return x;
+  x = inOrder(std::move(x));
   const SymbolicExpr size = x.shape.sizes[axis];
   if (!size.getFactors().empty() || size.getNumber() > kMostPicked)
     throw Refusal{"an axis of " + size.str() + " elements would become one of features; expected a fixed number, at most " +
@@ -149,6 +181,78 @@ Recover::Grid Recover::outOfGrid(Grid x, size_t axis) {
   return x;
 }
 
+/// Rows by places, which have numbers for pairs of elements of a row (RecoverPairs.cpp).
+Tensor Recover::inWholeRows(const Grid &x) {
+  const std::vector<SymbolicExpr> grid = x.shape.grid();
+  if (grid.size() != 2)
+    throw Refusal{"pairs of elements of a tensor of shape " + textOf(x.shape.sizes) +
+                  ": expected two axes of elements, such as [batch, nodes, features]"};
+  size_t ofRows = rowCount && grid[1] == *rowCount && !(grid[0] == *rowCount) ? 1 : 0;
+  if (grid[ofRows].getFactors().empty())
+    throw Refusal{"pairs of elements of rows whose number is fixed"};
+  RowLayout layout;
+  const SymbolicExpr all = pointsOf(grid);
+  std::vector<SymbolicExpr> byRows = {grid[ofRows], grid[1 - ofRows]};
+  Tensor rows = x.rows;
+  if (ofRows == 1) {
+    // As rows by places.
+    std::vector<IndexTerm> turned = {algebra.coordinate(1, grid[0]), algebra.coordinate(0, grid[1])};
+    rows = rowsAt(rows, grid, turned, byRows);
+  }
+  layout.elements = spaceOf(all);
+  layout.rows = spaceOf(byRows[0], "graph");
+  layout.along = mapOf(gridPlaces({byRows[0]}, {algebra.coordinate(0, byRows[0])}, byRows), layout.elements, layout.rows);
+  layout.length = byRows[1];
+  layout.all = all;
+  layout.places = "grid " + textOf(byRows);
+  layout.isWhole = true;
+  auto known = llvm::find_if(rowLayouts, [&](const RowLayout &other) { return other.places == layout.places; });
+  int number = int(known - rowLayouts.begin());
+  if (known == rowLayouts.end())
+    rowLayouts.push_back(layout);
+  std::vector<Dim> dims = dimsInRows(number);
+  Tensor result{{}, rows.value};
+  for (size_t axis = 0; axis < x.shape.sizes.size(); ++axis)
+    if (x.shape.isOfGrid[axis])
+      result.dims.push_back(dims[x.shape.place(axis) == ofRows ? 0 : 1]);
+    else
+      result.dims.push_back(rows.dims[1 + x.shape.place(axis)]);
+  return result;
+}
+
+bool Recover::isInWholeRows(const Tensor &x) const {
+  return llvm::any_of(opened(x.dims), [&](const Dim &dim) { return dim.layout >= 0 && !isPadded(dim); });
+}
+
+/// As operators on rows by places. `define` makes grids of the results again.
+void Recover::runOnPairs(const NormalNode &node, const std::vector<std::string> &given) {
+  std::vector<std::string> made;
+  for (const std::string &name : given)
+    if (auto grid = grids.find(name); grid != grids.end()) {
+      if (tensors.try_emplace(name, inWholeRows(grid->second)).second)
+        made.push_back(name);
+    } else if (indices.count(name)) {
+      // Masks of elements, [batch, 1, nodes].
+      const IndexTensor x = indexFunctionOf(name);
+      GridShape shape{x.sizes, {}};
+      std::vector<IndexTerm> places;
+      for (const SymbolicExpr &size : x.sizes)
+        shape.isOfGrid.push_back(isGridSize(size));
+      for (size_t axis = 0; axis < x.sizes.size(); ++axis)
+        places.push_back(shape.isOfGrid[axis] ? algebra.coordinate(shape.place(axis), x.sizes[axis]) : nullptr);
+      if (shape.grid().size() == 2) {
+        tensors[name] = inWholeRows({shape, numbersAt(x, shape, places)});
+        made.push_back(name);
+      }
+    }
+  auto handler = handlers().find(node.op);
+  if (handler == handlers().end())
+    throw Refusal{"operator '" + node.origin->target + "' has no meaning in gnnc"};
+  (this->*handler->second)(node);
+  for (const std::string &name : made)
+    tensors.erase(name);
+}
+
 /// A tensor with a shape of at least one axis of elements.
 Recover::Grid Recover::gridOf(const std::string &name) {
   if (auto found = grids.find(name); found != grids.end())
@@ -156,7 +260,7 @@ Recover::Grid Recover::gridOf(const std::string &name) {
   Tensor x = tensorOf(name);
   Grid grid;
   for (const Dim &dim : x.dims) {
-    if (dim.kind == Kind::Group || dim.pairs >= 0 || dim.layout >= 0)
+    if (dim.kind == Kind::Group || dim.pairs >= 0 || isPadded(dim))
       throw Refusal{"a view of several axes, or rows of equal length, meet a tensor with several axes of elements"};
     grid.shape.sizes.push_back(sizeOf(dim));
     grid.shape.isOfGrid.push_back(dim.kind == Kind::Space);
@@ -171,6 +275,21 @@ Recover::Grid Recover::gridOf(const std::string &name) {
   std::vector<SymbolicExpr> own, all = grid.shape.grid();
   std::vector<IndexTerm> places, coordinates = views::coordinates(algebra, all);
   size_t place = 0;
+  bool isOnElements =
+      llvm::any_of(x.dims, [&](const Dim &dim) { return dim.layout >= 0 && dim.isInRow && resides(x, dim); });
+  if (isOnElements) { // which are numbered by rows and places
+    for (const Dim &dim : x.dims)
+      if (dim.kind == Kind::Space) {
+        if (dim.layout < 0)
+          throw Refusal{"rows of equal length are repeated along another axis of elements"};
+        grid.shape.order.push_back(dim.isInRow ? 1 : 0);
+        if (dim.isInRow)
+          grid.rows.dims[0] = {Kind::Space, dim.id, 0};
+      }
+    return grid;
+  }
+  if (grid.rows.dims[0].kind == Kind::Space)
+    grid.rows.dims[0] = {Kind::Space, grid.rows.dims[0].id, 0};
   for (const Dim &dim : x.dims)
     if (dim.kind == Kind::Space) {
       if (resides(x, dim) && own.empty()) {
@@ -227,10 +346,10 @@ Tensor Recover::rowsFor(const std::string &name, const GridShape &shape) {
   }
   Grid own = gridOfOperand(name, shape);
   size_t before = rank - own.shape.sizes.size();
-  std::vector<IndexTerm> places;
+  std::vector<IndexTerm> places(own.shape.grid().size());
   for (size_t axis = 0; axis < own.shape.sizes.size(); ++axis)
     if (own.shape.isOfGrid[axis])
-      places.push_back(algebra.coordinate(shape.place(axis + before), shape.sizes[axis + before]));
+      places[own.shape.place(axis)] = algebra.coordinate(shape.place(axis + before), shape.sizes[axis + before]);
   Tensor rows = rowsAt(own.rows, own.shape.grid(), places, shape.grid());
   if (rows.dims[0].kind != Kind::Space)
     rows.dims[0] = {Kind::Space, spaceOf(pointsOf(shape.grid())), 0};
@@ -256,6 +375,7 @@ Recover::Grid Recover::gridOfOperand(const std::string &name, const GridShape &s
     bool isOfGrid = shape.isOfGrid[axis + before];
     if (own.shape.isOfGrid[axis] == isOfGrid || own.shape.sizes[axis] == SymbolicExpr(1))
       continue;
+    own = inOrder(std::move(own));
     // Repeated numbers, and parameters of elements: weight[nodes, ...].
     size_t row = 1 + own.shape.place(axis);
     Dim dim = isOfGrid ? own.rows.dims[row] : Dim();
@@ -293,8 +413,9 @@ Recover::Grid Recover::gridOfOperand(const std::string &name, const GridShape &s
 //===----------------------------------------------------------------------===//
 
 /// With at most one axis of elements it is a tensor as any other.
-void Recover::defineGrid(const NormalNode &node, const std::vector<bool> &isOfGrid, Tensor rows, size_t output) {
-  Grid grid{{sizes(node, output), isOfGrid}, std::move(rows)};
+void Recover::defineGrid(const NormalNode &node, const std::vector<bool> &isOfGrid, Tensor rows, size_t output,
+                         const std::vector<size_t> &order) {
+  Grid grid{{sizes(node, output), isOfGrid, order}, std::move(rows)};
   const std::vector<SymbolicExpr> axes = grid.shape.grid(), features = grid.shape.rows();
   bool fits = grid.shape.sizes.size() == isOfGrid.size() && grid.rows.dims.size() == 1 + features.size();
   for (size_t i = 0; fits && i < features.size(); ++i)
@@ -314,7 +435,7 @@ void Recover::defineGrid(const NormalNode &node, const std::vector<bool> &isOfGr
 
 /// An output, with an element for each point of all axes up to the last one of elements.
 Tensor Recover::outputOnGrid(const std::string &name) {
-  Grid x = gridOf(name);
+  Grid x = inOrder(gridOf(name));
   size_t last = x.shape.sizes.size();
   while (last > 0 && !x.shape.isOfGrid[last - 1])
     --last;
@@ -466,6 +587,20 @@ bool Recover::runGrid(const NormalNode &node) {
   bool isFloat = llvm::any_of(given, [&](const std::string &name) { return tensors.count(name) != 0; });
   if (!isOnGrid && !isFloat)
     return false;
+  // Numbers for pairs of elements of a row, and what makes such.
+  bool isOnPairs = llvm::any_of(given, [&](const std::string &name) {
+    auto found = tensors.find(name);
+    return found != tensors.end() && isInWholeRows(found->second);
+  });
+  size_t count = llvm::count_if(given, [&](const std::string &name) { return grids.count(name) != 0; });
+  static const std::set<std::string> products = {"matmul", "bmm", "baddbmm", "einsum", "cdist", "_cdist_forward",
+                                                 "scaled_dot_product_attention",
+                                                 "_scaled_dot_product_flash_attention_for_cpu",
+                                                 "_scaled_dot_product_attention_math"};
+  if (isOnPairs || (count > 1 && products.count(node.op))) {
+    runOnPairs(node, given);
+    return true;
+  }
   // What a tensor of the same shape is filled with.
   if (handlers().count(node.op) && handlers().at(node.op) == &Recover::opFull)
     return false;
@@ -514,15 +649,27 @@ bool Recover::makesGrid(const NormalNode &node) const {
   return places.size() > 1 || (isView && places.size() == 1);
 }
 
+/// Whether two axes of a grid are of one size, which is not fixed, or is one that lists index.
+bool Recover::isOpenPair(const GridShape &shape) const {
+  std::set<std::string> seen;
+  for (const SymbolicExpr &size : shape.grid())
+    if (isGridSize(size) && !seen.insert(size.str()).second)
+      return true;
+  return false;
+}
+
 /// Each element by itself.
 void Recover::runEach(const NormalNode &node, const std::vector<std::string> &given) {
   // The shape of all operands together. Features that some operand has as such stay features.
   GridShape shape;
   std::vector<bool> isFeature;
+  std::vector<size_t> order;
   for (const std::string &name : given) {
     if (!grids.count(name) && !tensors.count(name))
       continue;
     Grid own = gridOf(name);
+    if (order.empty())
+      order = own.shape.order;
     size_t rank = std::max(own.shape.sizes.size(), shape.sizes.size());
     while (shape.sizes.size() < rank) {
       shape.sizes.insert(shape.sizes.begin(), SymbolicExpr(1));
@@ -555,6 +702,11 @@ void Recover::runEach(const NormalNode &node, const std::vector<std::string> &gi
         shape.isOfGrid[shape.sizes.size() - back] = isGridSize(wanted[axis]);
       }
     }
+  size_t count = size_t(llvm::count(shape.isOfGrid, true));
+  if (order.size() == count)
+    shape.order = order;
+  if (count > 2 && isOpenPair(shape))
+    return runOnPairs(node, given);
   std::map<std::string, Tensor> rows;
   for (const std::string &name : given)
     if (grids.count(name) || tensors.count(name) || indices.count(name))
@@ -570,7 +722,7 @@ void Recover::runEach(const NormalNode &node, const std::vector<std::string> &gi
       if (isOne)
         define(node, results[i], i);
       else
-        defineGrid(node, shape.isOfGrid, results[i], i);
+        defineGrid(node, shape.isOfGrid, results[i], i, shape.order);
     }
 }
 
@@ -585,7 +737,10 @@ void Recover::runAlong(const NormalNode &node, bool isLast, bool isChannel) {
   if (isList)
     for (const std::string &name : names(node, "tensors"))
       for (auto [axis, isOfGrid] : llvm::enumerate(gridOf(name).shape.isOfGrid))
-        shape.isOfGrid.at(axis) = shape.isOfGrid[axis] || isOfGrid;
+        if (isOfGrid && !shape.isOfGrid.at(axis)) {
+          shape.isOfGrid[axis] = true;
+          shape.order.clear();
+        }
   size_t rank = shape.sizes.size();
   // The axes that it works along, and what they are called in the rows.
   std::set<size_t> along;
@@ -614,9 +769,10 @@ void Recover::runAlong(const NormalNode &node, bool isLast, bool isChannel) {
   }
   std::map<std::string, Tensor> rows;
   for (size_t axis : along)
-    if (shape.isOfGrid.at(axis) && shape.sizes[axis].getFactors().empty())
+    if (shape.isOfGrid.at(axis) && shape.sizes[axis].getFactors().empty()) {
       shape.isOfGrid[axis] = false;
-    else if (shape.isOfGrid[axis])
+      shape.order.clear();
+    } else if (shape.isOfGrid[axis])
       throw Refusal{"'" + node.op + "' along an axis of " + shape.sizes[axis].str() + " elements of a tensor " +
                     textOf(shape.sizes) + " is not supported"};
   if (isList) {
@@ -670,5 +826,5 @@ void Recover::runAlong(const NormalNode &node, bool isLast, bool isChannel) {
   std::vector<Tensor> results = runOnRows(flat, rows, shapes);
   for (size_t i = 0; i < results.size(); ++i)
     if (!node.outputs[i].empty())
-      defineGrid(node, kinds[i], results[i], i);
+      defineGrid(node, kinds[i], results[i], i, shape.order);
 }

@@ -554,7 +554,7 @@ Tensor Recover::softmax(Tensor x, size_t dim, bool isLog) {
     maskedWeights[x.value] = side->second;
     return x;
   }
-  if (each.layout >= 0)
+  if (isPadded(each))
     throw Refusal{"a softmax along rows of equal length without a mask that leaves out what is behind their elements"};
   if (resides(x, each)) {
     Tensor shifted = binary("-", x, fold("max", Tensor{x.dims, program.detach(x.value)}, {dim}, true));

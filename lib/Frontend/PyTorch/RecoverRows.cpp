@@ -91,6 +91,8 @@ std::optional<int> Recover::layoutOf(const Index &given, const SymbolicExpr &row
 /// Whether a size is a multiple of how many places all rows have; the layout knows that number by it then.
 bool Recover::countsAll(int layout, const SymbolicExpr &size) {
   RowLayout &rows = rowLayouts[size_t(layout)];
+  if (rows.isWhole)
+    return divideExactly(size, rows.all).has_value();
   if (size.getNumber() != 0 || size.getFactors().size() != 1)
     return false;
   SymbolicExpr all = SymbolicExpr::of(size.getFactors().begin()->first);
@@ -190,9 +192,10 @@ bool Recover::isWhole(const NormalNode &node, const Tensor &x) const {
          });
 }
 
-int Recover::layoutIn(const Tensor &x) {
+/// The layout that may have places behind its elements.
+int Recover::layoutIn(const Tensor &x) const {
   for (const Dim &dim : opened(x.dims))
-    if (dim.layout >= 0)
+    if (isPadded(dim))
       return dim.layout;
   return -1;
 }

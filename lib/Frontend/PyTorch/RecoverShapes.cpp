@@ -264,6 +264,29 @@ void Recover::keepOneSpace(std::vector<Tensor> &all, size_t rank) {
         each = toAxis(each, each.dims.size() - back);
 }
 
+/// Where each row has numbers for all pairs of places along an axis, as attention within batches of equal sizes has, the
+/// places are better off as elements (RecoverGrids.cpp), unless they are features, of which weights have as many.
+void Recover::noteOuter(const std::vector<Tensor> &all, size_t rank) {
+  auto sizeAt = [&](const Tensor &each, size_t back) -> int64_t {
+    const Dim *dim = back <= each.dims.size() ? &each.dims[each.dims.size() - back] : nullptr;
+    return dim && dim->kind == Kind::Axis ? dim->size : 0;
+  };
+  for (const Tensor &a : all)
+    for (const Tensor &b : all)
+      if (program.operations[size_t(a.value)].space >= 0 && program.operations[size_t(b.value)].space >= 0)
+        for (size_t i = 1; i <= rank; ++i)
+          for (size_t j = 1; j < i; ++j)
+            if (int64_t size = sizeAt(a, i); size > kMostListed && size == sizeAt(b, j) && sizeAt(a, j) == 0 &&
+                                             sizeAt(b, i) == 0 && !isStoredSize(size))
+              listed.insert(size);
+}
+
+bool Recover::isStoredSize(int64_t size) const {
+  return llvm::any_of(exported.tensors, [&](const auto &each) {
+    return llvm::any_of(each.second.meta.sizes, [&](const Size &own) { return own.literal() == size; });
+  });
+}
+
 std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
   size_t rank = 0;
   for (const Tensor &each : all)
@@ -332,6 +355,7 @@ std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
         wanted = dim;
     }
   }
+  noteOuter(all, rank);
   for (const Tensor &each : all)
     for (size_t i = 0; i < each.dims.size(); ++i)
       if (each.dims[i].layout >= 0) {

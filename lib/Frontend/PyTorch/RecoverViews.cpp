@@ -274,6 +274,24 @@ Tensor Recover::broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes) {
     if (x.dims[i].kind == Kind::Unit)
       x.dims[i] = dimOf(sizes[i]);
   }
+  // Elements of rows that are repeated for each other element of their row are there for pairs of them.
+  for (size_t i = 0; i < x.dims.size(); ++i) {
+    const Dim own = x.dims[i];
+    if (own.layout < 0 || isPadded(own) || !own.isInRow || own.pairs >= 0 || !resides(x, own))
+      continue;
+    const RowLayout &rows = rowLayouts[size_t(own.layout)];
+    for (size_t j = 0; j < x.dims.size(); ++j)
+      if (Dim &other = x.dims[j]; j != i && other.layout < 0 && !resides(x, other) && sizeOf(other) == rows.length) {
+        int pairs = pairsOf(rows.elements, rows.elements, rows.along);
+        x.value = program.move(x.value, sideOf(pairs, i < j ? 0 : 1));
+        other = own;
+        for (size_t k : {i, j}) {
+          x.dims[k].pairs = pairs;
+          x.dims[k].side = k == std::min(i, j) ? 0 : 1;
+        }
+        return x;
+      }
+  }
   // Repeated along another axis of its own space, it is there for pairs of elements.
   std::vector<size_t> own;
   for (size_t i = 0; i < x.dims.size(); ++i)
@@ -442,7 +460,7 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
   std::vector<int> axes;
   for (const Dim &each : gone)
     if (auto side = maskedWeights.find(x.value);
-        each.layout >= 0 &&
+        isPadded(each) &&
         (function != "sum" || side == maskedWeights.end() || !resides(x, each) || each.side != side->second))
       throw Refusal{
           "it adds up rows of equal length with what is behind their elements; add up the elements themselves, "
@@ -469,9 +487,24 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
   for (const Dim &each : gone)
     if (each.kind == Kind::Space &&
         !llvm::any_of(ofPairs, [&](const Dim &dim) { return dim.side == each.side && each.pairs >= 0; })) {
-      if (resides(x, each))
+      if (resides(x, each) && each.layout >= 0) {
+        // All elements of a row, or of all rows.
+        const RowLayout &rows = rowLayouts[size_t(each.layout)];
+        bool isEverything = llvm::any_of(
+            gone, [&](const Dim &other) { return other.layout == each.layout && other.isInRow != each.isInRow; });
+        if (!isEverything && !each.isInRow)
+          throw Refusal{"it adds up elements of several rows of equal length by their places"};
+        x.value = program.reduce(function, x.value, isEverything || !each.isInRow ? -1 : rows.along);
+      } else if (resides(x, each))
         x.value = program.reduce(function, x.value, -1);
-      else
+      else if (each.layout >= 0 && !each.isInRow && llvm::any_of(opened(x.dims), [&](const Dim &other) {
+                 return other.layout == each.layout && other.isInRow && resides(x, other);
+               })) {
+        bool isEverything =
+            llvm::any_of(gone, [&](const Dim &other) { return other.layout == each.layout && other.isInRow; });
+        if (!isEverything)
+          throw Refusal{"it adds up elements of several rows of equal length by their places"};
+      } else
         repeated(sizeOf(each));
     }
   for (size_t dim : dims)
