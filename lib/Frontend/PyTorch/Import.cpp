@@ -324,10 +324,6 @@ static llvm::Expected<ImportedModel> importOnGrids(const ExportedProgram &export
       }
       llvm::consumeError(other.takeError());
     }
-    if (!model && getenv("GNNC_DEBUG_GRIDS")) {
-      llvm::handleAllErrors(model.takeError(), [](const llvm::ErrorInfoBase &e) { llvm::errs() << "GRID: " << e.message() << "\n"; });
-      model = llvm::createStringError("x");
-    }
     size_t before = sizes.size();
     sizes.insert(listed.begin(), listed.end());
     if (sizes.size() == before)

@@ -334,3 +334,52 @@ int RecoveredProgram::spread(int x, int variable, int space) {
   operation.axes.assign(order.begin() + 1, order.end());
   return add(std::move(operation));
 }
+
+/// What leaves an axis alone can come after the spread as well as before it.
+int RecoveredProgram::spreadEarly(int x, int variable, int space) {
+  std::map<int, int> done;
+  std::function<int(int)> spreadAll = [&](int value) -> int {
+    if (!hasAxis(value, variable))
+      return value;
+    if (auto known = done.find(value); known != done.end())
+      return known->second;
+    const Operation old = operations[size_t(value)];
+    auto names = [&](const std::vector<int> &variables) {
+      return llvm::any_of(variables, [&](int each) { return axis(each) == axis(variable); });
+    };
+    bool isLeft = old.space < 0 && !names(old.used) && !names(old.into);
+    const Node *before = std::exchange(node, old.node);
+    std::vector<int> operands;
+    switch (isLeft ? old.op : Op::Number) {
+    case Op::Unary:
+    case Op::Binary:
+    case Op::Where:
+    case Op::Dot:
+    case Op::Over:
+    case Op::Detach:
+      for (int operand : old.operands)
+        operands.push_back(spreadAll(operand));
+      break;
+    default:
+      break;
+    }
+    int result = -1;
+    if (operands.empty())
+      result = spread(value, variable, space);
+    else if (old.op == Op::Unary)
+      result = unary(old.text, operands[0], old.number);
+    else if (old.op == Op::Binary)
+      result = binary(old.text, operands[0], operands[1]);
+    else if (old.op == Op::Where)
+      result = where(operands[0], operands[1], operands[2]);
+    else if (old.op == Op::Dot)
+      result = dot(operands[0], operands[1], old.used);
+    else if (old.op == Op::Over)
+      result = over(old.text, operands[0], old.used);
+    else
+      result = detach(operands[0]);
+    node = before;
+    return done[value] = result;
+  };
+  return spreadAll(x);
+}

@@ -177,6 +177,8 @@ public:
   int detach(int x);
   int oneHot(int map, int axis);
   int spread(int x, int axis, int space);
+  /// The same, of parameters rather than of what is computed from them: elements are computed as elements.
+  int spreadEarly(int x, int axis, int space);
   /// Spaces, maps and axes stay.
   void forgetOperations() {
     operations.clear();

@@ -177,7 +177,7 @@ bool Recover::viewGrid(const NormalNode &node) {
       bool isNew = axis < before || x.shape.sizes[axis - before] == SymbolicExpr(1);
       if (!isNew && !(x.shape.sizes[axis - before] == wanted[axis]))
         throw Refusal{"it repeats the elements of an axis of a tensor with several axes of elements"};
-      shape.isOfGrid.push_back(isNew ? !wanted[axis].getFactors().empty() : bool(x.shape.isOfGrid[axis - before]));
+      shape.isOfGrid.push_back(isNew ? isGridSize(wanted[axis]) : bool(x.shape.isOfGrid[axis - before]));
     }
     if (isOpenPair(shape)) {
       runOnPairs(node, {name});

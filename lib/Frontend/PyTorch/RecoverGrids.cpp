@@ -395,7 +395,7 @@ Recover::Grid Recover::gridOfOperand(const std::string &name, const GridShape &s
       }
       if (dim.kind == Kind::Axis) {
         int space = spaceOf(own.shape.sizes[axis]);
-        own.rows.value = program.spread(own.rows.value, dim.id, space);
+        own.rows.value = program.spreadEarly(own.rows.value, dim.id, space);
         own.rows.dims[0] = {Kind::Space, space, 0};
       }
       own.rows = rowsAt(own.rows, from, places, to);

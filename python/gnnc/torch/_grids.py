@@ -9,7 +9,7 @@ such an argument are flattened, and those of a result are given back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Optional, Union
+from typing import Any
 
 from torch import Tensor, fx
 from torch.export import ExportedProgram
@@ -17,7 +17,7 @@ from torch.export import ExportedProgram
 from .._errors import CompileError
 
 #: A number, the dimension of a leaf (the leaf's number and its own), or what is neither.
-Size = Optional[Union[int, tuple[int, int]]]
+Size = int | tuple[int, int] | None
 
 
 def sizes_of_results(program: ExportedProgram, leaves: Sequence[Any]) -> list[list[Size]]:
@@ -71,5 +71,8 @@ class Restored:
 
     def put(self, results: list[Any], leaves: Sequence[Any]) -> None:
         for i, leading in self.leading.items():
-            sizes = [size if isinstance(size, int) else -1 if size is None else leaves[size[0]].shape[size[1]] for size in leading]
+            sizes = [
+                size if isinstance(size, int) else -1 if size is None else leaves[size[0]].shape[size[1]]
+                for size in leading
+            ]
             results[i] = results[i].reshape(*sizes, *results[i].shape[1:])

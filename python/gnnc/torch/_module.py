@@ -682,7 +682,11 @@ class CompiledModule(nn.Module):
         name = {torch.bfloat16: "bf16", torch.float16: "f16"}.get(dtype) if device == "cuda" else None
         options: Options = self.__dict__["_options"]
         whole = torch.float64 in float_types(self.__dict__["_module"], leaves)
-        if name is None or whole or any(each.partition("=")[0] in ("--autocast", "--dtype") for each in options.compiler):
+        if (
+            name is None
+            or whole
+            or any(each.partition("=")[0] in ("--autocast", "--dtype") for each in options.compiler)
+        ):
             return self
         found = self.__dict__["_by_precision"].get(dtype)
         if found is None:
@@ -782,7 +786,13 @@ class CompiledModule(nn.Module):
             artifact = self._build(module, args, kwargs, flags)
         if options.memory_limit is not None:
             unlimited = flags
-            flags = [*flags, "--memory-limit", options.memory_limit, "--extents", self._extents(artifact, leaves, args, kwargs)]
+            flags = [
+                *flags,
+                "--memory-limit",
+                options.memory_limit,
+                "--extents",
+                self._extents(artifact, leaves, args, kwargs),
+            ]
             with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
                 artifact = self._build(module, args, kwargs, flags)
             plans = Library(artifact.path).description.document.get("plans", ())

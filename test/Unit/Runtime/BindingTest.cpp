@@ -131,6 +131,27 @@ TEST_F(BindingTest, Shapes) {
   expect("output 'y': expected shape [3, 2], found [3, 1]");
 }
 
+TEST_F(BindingTest, ElementsMayHaveSeveralAxes) {
+  Tensor several("x", {3, 1, 2}), first("x", {1, 3, 2}), other("x", {2, 3, 2}), none("x", {0, 3, 2}),
+      inner("x", {3, 2, 2}), negative("x", {-3, -1, 2}), huge("x", {int64_t(1) << 62, 4, 2});
+  for (Tensor *each : {&several, &first}) {
+    inputs[0] = each->binding;
+    EXPECT_EQ(run(), GNNC_OK) << error.message;
+  }
+  int64_t dense[] = {2, 2, 1}, turned[] = {2, 1, 3};
+  inputs[0] = several.binding;
+  inputs[0].tensor.strides = dense;
+  EXPECT_EQ(run(), GNNC_OK) << error.message;
+  inputs[0].tensor.strides = turned;
+  expect("input 'x': expected dense row-major strides for shape [3, 2], found strides [2, 1, 3]");
+  for (auto [each, found] : {std::pair(&other, "[2, 3, 2]"), std::pair(&none, "[0, 3, 2]"),
+                             std::pair(&inner, "[3, 2, 2]"), std::pair(&negative, "[-3, -1, 2]"),
+                             std::pair(&huge, "[4611686018427387904, 4, 2]")}) {
+    inputs[0] = each->binding;
+    expect(("input 'x': expected shape [3, 2], found " + std::string(found)).c_str());
+  }
+}
+
 TEST_F(BindingTest, Types) {
   inputs[0].tensor.dtype_bits = 64;
   expect("input 'x': expected float32, found float64");

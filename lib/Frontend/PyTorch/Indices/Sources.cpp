@@ -419,7 +419,8 @@ Index IndexSources::periodic(IndexTerm term, const SymbolicExpr &length) {
     Index own = list(algebra.at(term, {algebra.coordinate(0, *period)}), *period);
     if (count && isLiteral(*count) && count->getNumber() <= kMostCopies)
       return call("cat", std::vector<Index>(size_t(count->getNumber()), own), length);
-    return call("take", {own, call("mod", {range(0, 1, length), size(*period)}, length)}, length);
+    Index places = call("mod", {range(0, 1, length), size(*period)}, length);
+    return own->text == range(0, 1, *period)->text ? places : call("take", {own, places}, length);
   }
   bool areBoth =
       uses.quotients.size() == 1 && uses.remainders.size() == 1 && uses.quotients[0]->size == uses.remainders[0]->size;

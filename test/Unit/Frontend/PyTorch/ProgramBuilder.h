@@ -116,7 +116,7 @@ public:
 
   /// The text, without the comment; or the reason for which it is refused.
   std::string text() const {
-    Recover recover(program);
+    Recover recover(program, gridOptions);
     try {
       return emit(recover.run(), "m", "").text;
     } catch (const Refusal &refusal) {
@@ -132,7 +132,24 @@ public:
     return "";
   }
 
+  /// Follows several axes of elements; lists index axes of these fixed sizes, too.
+  ProgramBuilder &grids(std::set<int64_t> sizes = {}) {
+    gridOptions.areFollowed = true;
+    gridOptions.sizes = std::move(sizes);
+    return *this;
+  }
+  /// Fixed sizes of axes that lists index feature by feature, when it is not followed that they are elements.
+  std::set<int64_t> listedSizes() const {
+    Recover recover(program);
+    try {
+      recover.run();
+    } catch (const Refusal &) {
+    }
+    return recover.listedSizes();
+  }
+
   ExportedProgram program;
+  GridOptions gridOptions;
   std::string line = "layer(x)"; ///< of the source, of the nodes from here on
 
 private:
