@@ -310,9 +310,8 @@ static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, con
 }
 
 /// With several axes of elements. Lists may turn out to index further axes then.
-static llvm::Expected<ImportedModel> importOnGrids(const ExportedProgram &exported,
-                                                   const std::vector<std::string> &statements,
-                                                   std::set<int64_t> sizes) {
+static llvm::Expected<ImportedModel>
+importOnGrids(const ExportedProgram &exported, const std::vector<std::string> &statements, std::set<int64_t> sizes) {
   for (;;) {
     std::set<int64_t> listed;
     llvm::Expected<ImportedModel> model = import(exported, {}, statements, {true, sizes}, &listed);

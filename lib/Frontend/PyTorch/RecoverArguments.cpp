@@ -37,7 +37,8 @@ Tensor Recover::tensorOf(const std::string &name) {
   if (auto found = normal.integers.find(name); found != normal.integers.end())
     return {{}, sizeAsNumber(expression(found->second))};
   if (grids.count(name))
-    throw Refusal{"'" + name + "' has several axes of elements, such as [batch, nodes, features], which the operator is "
+    throw Refusal{"'" + name +
+                  "' has several axes of elements, such as [batch, nodes, features], which the operator is "
                   "not supported for"};
   throw Refusal{"'" + name + "' is no tensor that gnnc has a meaning for"};
 }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A sum along axes of a grid (Grids.h) goes along the map that forgets these coordinates; a scatter along the map to the
-// places that it names.
+// A sum along axes of a grid (Grids.h) goes along the map that forgets these coordinates; a scatter along the map to
+// the places that it names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,9 +41,10 @@ std::vector<IndexTerm> Recover::placesWithout(const GridShape &shape, const std:
 
 /// Sums, means and extrema, and softmax, along axes of which some are of the grid.
 bool Recover::foldGrid(const NormalNode &node) {
-  static const std::map<std::string, std::string> functions = {
-      {"sum", "sum"}, {"mean", "mean"}, {"amax", "max"}, {"amin", "min"}, {"max", "max"}, {"min", "min"}};
-  bool isSoftmax = node.op == "softmax" || node.op == "_softmax" || node.op == "log_softmax" || node.op == "_log_softmax";
+  static const std::map<std::string, std::string> functions = {{"sum", "sum"},  {"mean", "mean"}, {"amax", "max"},
+                                                               {"amin", "min"}, {"max", "max"},   {"min", "min"}};
+  bool isSoftmax =
+      node.op == "softmax" || node.op == "_softmax" || node.op == "log_softmax" || node.op == "_log_softmax";
   auto function = functions.find(node.op);
   if ((function == functions.end() && !isSoftmax) || has(node, "other") || !grids.count(nameOf(node, "self")))
     return false;
@@ -75,7 +76,8 @@ bool Recover::foldGrid(const NormalNode &node) {
     bool isLog = node.op.find("log") != std::string::npos;
     if (to.empty())
       throw Refusal{"a softmax of all elements of a tensor with several axes of elements is not supported"};
-    int map = mapOf(gridPlaces(to, placesWithout(x.shape, ofGrid), from), spaceOf(pointsOf(from)), spaceOf(pointsOf(to)));
+    int map =
+        mapOf(gridPlaces(to, placesWithout(x.shape, ofGrid), from), spaceOf(pointsOf(from)), spaceOf(pointsOf(to)));
     if (!resides(x.rows, x.rows.dims[0]))
       throw Refusal{"a softmax of numbers that are the same for all elements"};
     x.rows.value = program.softmax(isLog ? "log_softmax" : "softmax", x.rows.value, map);
@@ -172,7 +174,7 @@ bool Recover::scatterToGrid(const NormalNode &node) {
     throw Refusal{"the index has several axes"};
   for (size_t axis = 0; axis < rank; ++axis)
     if (shape.isOfGrid[axis])
-      places.push_back(axis != dim   ? all[axis]
+      places.push_back(axis != dim  ? all[axis]
                        : isAlongAll ? algebra.at(at.value, all)
                                     : algebra.at(at.value, {all[dim]}));
   Tensor rows = rowsFor(values, given), base = rowsFor(nameOf(node, "self"), shape);
@@ -180,7 +182,6 @@ bool Recover::scatterToGrid(const NormalNode &node) {
   if (alpha != 1)
     rows = binary("*", rows, alpha);
   bool includeSelf = isAdd || isPut || flag(node, "include_self", true);
-  defineGrid(node, shape.isOfGrid,
-             reducedRows(function, rows, given.grid(), shape.grid(), places, base, includeSelf));
+  defineGrid(node, shape.isOfGrid, reducedRows(function, rows, given.grid(), shape.grid(), places, base, includeSelf));
   return true;
 }

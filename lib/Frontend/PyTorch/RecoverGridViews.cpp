@@ -23,9 +23,9 @@ using Kind = Dim::Kind;
 // Views of all points
 //===----------------------------------------------------------------------===//
 
-/// Groups of neighbouring axes of both shapes have equal products. In each, axes of the grid get other sizes, or axes of
-/// rows do; where both are in a group, axes of the grid that have a fixed size become some of rows. Nothing where others
-/// are joined with axes of rows, as the heads of attention with the batch.
+/// Groups of neighbouring axes of both shapes have equal products. In each, axes of the grid get other sizes, or axes
+/// of rows do; where both are in a group, axes of the grid that have a fixed size become some of rows. Nothing where
+/// others are joined with axes of rows, as the heads of attention with the batch.
 std::optional<Recover::Grid> Recover::reshapeGrid(Grid x, const std::vector<SymbolicExpr> &wanted) {
   struct Group {
     std::vector<size_t> from, to; // without axes of size 1
@@ -152,8 +152,8 @@ Recover::Grid Recover::permuteGrid(Grid x, const std::vector<size_t> &order) {
 
 bool Recover::viewGrid(const NormalNode &node) {
   auto handler = handlers().find(node.op);
-  bool isReshape = handler != handlers().end() &&
-                   (handler->second == &Recover::opReshape || handler->second == &Recover::opSqueeze);
+  bool isReshape =
+      handler != handlers().end() && (handler->second == &Recover::opReshape || handler->second == &Recover::opSqueeze);
   bool isTranspose = handler != handlers().end() && handler->second == &Recover::opTranspose;
   bool isExpand = node.op == "expand" || node.op == "expand_as";
   bool isRepeat = node.op == "repeat" || node.op == "tile";
@@ -219,9 +219,8 @@ bool Recover::viewGrid(const NormalNode &node) {
 
 /// What an operator takes along one axis of the grid: a number of places along new axes, as terms over the result's.
 bool Recover::gatherFromGrid(const NormalNode &node) {
-  static const std::set<std::string> known = {"index_select", "index", "gather", "select", "slice",
-                                              "narrow",       "flip",  "roll",   "split",  "split_with_sizes",
-                                              "chunk"};
+  static const std::set<std::string> known = {"index_select", "index", "gather", "select",           "slice", "narrow",
+                                              "flip",         "roll",  "split",  "split_with_sizes", "chunk"};
   if (!known.count(node.op))
     return false;
   std::string name = nameOf(node, "self");
@@ -256,7 +255,7 @@ bool Recover::gatherFromGrid(const NormalNode &node) {
   if (node.op == "roll")
     throw Refusal{"'roll' of a tensor with several axes of elements is not supported"};
   bool isAlongFixed = !x.shape.isOfGrid.at(dim) || (x.shape.sizes[dim].getFactors().empty() && !at.value &&
-                                                     !gridOptions.sizes.count(x.shape.sizes[dim].getNumber()));
+                                                    !gridOptions.sizes.count(x.shape.sizes[dim].getNumber()));
   if (isAlongFixed && node.op != "index" && node.op != "index_select" && node.op != "gather")
     return false; // along the rows' own axes
   const SymbolicExpr size = x.shape.sizes[dim];
@@ -350,8 +349,9 @@ bool Recover::gatherFromGrid(const NormalNode &node) {
   } else if (node.op == "select") {
     defineAt({{}, algebra.number(counted("index")), false}, false, 0);
   } else if (node.op == "flip") {
-    defineAt({{size}, algebra.add(algebra.number(size + SymbolicExpr(-1)),
-                                  algebra.times(algebra.coordinate(0, size), SymbolicExpr(-1))),
+    defineAt({{size},
+              algebra.add(algebra.number(size + SymbolicExpr(-1)),
+                          algebra.times(algebra.coordinate(0, size), SymbolicExpr(-1))),
               false},
              false, 0);
   } else if (node.op == "slice" || node.op == "narrow") {

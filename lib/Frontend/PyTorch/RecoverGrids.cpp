@@ -161,7 +161,8 @@ Recover::Grid Recover::outOfGrid(Grid x, size_t axis) {
   x = inOrder(std::move(x));
   const SymbolicExpr size = x.shape.sizes[axis];
   if (!size.getFactors().empty() || size.getNumber() > kMostPicked)
-    throw Refusal{"an axis of " + size.str() + " elements would become one of features; expected a fixed number, at most " +
+    throw Refusal{"an axis of " + size.str() +
+                  " elements would become one of features; expected a fixed number, at most " +
                   std::to_string(kMostPicked)};
   const std::vector<SymbolicExpr> from = x.shape.grid();
   size_t place = x.shape.place(axis);
@@ -201,7 +202,8 @@ Tensor Recover::inWholeRows(const Grid &x) {
   }
   layout.elements = spaceOf(all);
   layout.rows = spaceOf(byRows[0], "graph");
-  layout.along = mapOf(gridPlaces({byRows[0]}, {algebra.coordinate(0, byRows[0])}, byRows), layout.elements, layout.rows);
+  layout.along =
+      mapOf(gridPlaces({byRows[0]}, {algebra.coordinate(0, byRows[0])}, byRows), layout.elements, layout.rows);
   layout.length = byRows[1];
   layout.all = all;
   layout.places = "grid " + textOf(byRows);
@@ -479,24 +481,30 @@ static std::optional<OnAxes> onAxes(const std::string &op) {
       for (const char *name : names)
         all[name] = kind;
     };
-    add(OnAxes::Each,
-        {"relu",        "gelu",       "silu",        "sigmoid",     "tanh",        "softplus",   "exp",
-         "log",         "sqrt",       "rsqrt",       "abs",         "sign",        "sin",        "cos",
-         "erf",         "reciprocal", "neg",         "square",      "leaky_relu",  "elu",        "log1p",
-         "expm1",       "log2",       "log_sigmoid", "relu6",       "selu",        "celu",       "mish",
-         "hardsigmoid", "hardswish",  "tan",         "sinh",        "cosh",        "asinh",      "acosh",
-         "atanh",       "exp2",       "log10",       "erfc",        "softsign",    "tanhshrink", "hardshrink",
-         "softshrink",  "threshold",  "logit",       "deg2rad",     "rad2deg",     "floor",      "ceil",
-         "round",       "trunc",      "add",         "sub",         "mul",         "div",        "rsub",
-         "true_divide", "maximum",    "minimum",     "eq",          "ne",          "lt",         "le",
-         "gt",          "ge",         "logical_and", "logical_or",  "logical_xor", "bitwise_and", "bitwise_or",
-         "bitwise_xor", "__and__",    "__or__",      "__xor__",     "lerp",        "hypot",      "logaddexp",
-         "xlogy",       "remainder",  "fmod",        "atan2",       "arctan2",     "atan",       "asin",
-         "acos",        "clamp",      "clamp_min",   "clamp_max",   "hardtanh",    "pow",        "where",
-         "masked_fill", "logical_not", "bitwise_not", "addcmul",    "addcdiv",     "detach",     "alias",
-         "clone",       "contiguous", "to",          "_to_copy",    "lift_fresh",  "type_as",    "float",
-         "double",      "bool",       "positive",    "dropout",     "isnan",       "isfinite",   "nan_to_num",
-         "mse_loss",    "l1_loss",    "smooth_l1_loss", "huber_loss"});
+    add(OnAxes::Each, {"relu",        "gelu",        "silu",        "sigmoid",     "tanh",
+                       "softplus",    "exp",         "log",         "sqrt",        "rsqrt",
+                       "abs",         "sign",        "sin",         "cos",         "erf",
+                       "reciprocal",  "neg",         "square",      "leaky_relu",  "elu",
+                       "log1p",       "expm1",       "log2",        "log_sigmoid", "relu6",
+                       "selu",        "celu",        "mish",        "hardsigmoid", "hardswish",
+                       "tan",         "sinh",        "cosh",        "asinh",       "acosh",
+                       "atanh",       "exp2",        "log10",       "erfc",        "softsign",
+                       "tanhshrink",  "hardshrink",  "softshrink",  "threshold",   "logit",
+                       "deg2rad",     "rad2deg",     "floor",       "ceil",        "round",
+                       "trunc",       "add",         "sub",         "mul",         "div",
+                       "rsub",        "true_divide", "maximum",     "minimum",     "eq",
+                       "ne",          "lt",          "le",          "gt",          "ge",
+                       "logical_and", "logical_or",  "logical_xor", "bitwise_and", "bitwise_or",
+                       "bitwise_xor", "__and__",     "__or__",      "__xor__",     "lerp",
+                       "hypot",       "logaddexp",   "xlogy",       "remainder",   "fmod",
+                       "atan2",       "arctan2",     "atan",        "asin",        "acos",
+                       "clamp",       "clamp_min",   "clamp_max",   "hardtanh",    "pow",
+                       "where",       "masked_fill", "logical_not", "bitwise_not", "addcmul",
+                       "addcdiv",     "detach",      "alias",       "clone",       "contiguous",
+                       "to",          "_to_copy",    "lift_fresh",  "type_as",     "float",
+                       "double",      "bool",        "positive",    "dropout",     "isnan",
+                       "isfinite",    "nan_to_num",  "mse_loss",    "l1_loss",     "smooth_l1_loss",
+                       "huber_loss"});
     add(OnAxes::Along, {"softmax", "_softmax", "log_softmax", "_log_softmax", "cumsum", "cumprod", "flip", "slice",
                         "narrow", "split", "split_with_sizes", "chunk", "glu", "cat", "roll"});
     add(OnAxes::Fold, {"sum", "mean", "amax", "amin", "logsumexp", "max", "min", "var", "std", "linalg_vector_norm",
@@ -593,7 +601,12 @@ bool Recover::runGrid(const NormalNode &node) {
     return found != tensors.end() && isInWholeRows(found->second);
   });
   size_t count = llvm::count_if(given, [&](const std::string &name) { return grids.count(name) != 0; });
-  static const std::set<std::string> products = {"matmul", "bmm", "baddbmm", "einsum", "cdist", "_cdist_forward",
+  static const std::set<std::string> products = {"matmul",
+                                                 "bmm",
+                                                 "baddbmm",
+                                                 "einsum",
+                                                 "cdist",
+                                                 "_cdist_forward",
                                                  "scaled_dot_product_attention",
                                                  "_scaled_dot_product_flash_attention_for_cpu",
                                                  "_scaled_dot_product_attention_math"};
@@ -787,7 +800,8 @@ void Recover::runAlong(const NormalNode &node, bool isLast, bool isChannel) {
   }
   if (!isLast && !isChannel) {
     std::vector<int64_t> numbers;
-    for (int64_t axis : has(node, argument) ? integers(node, argument) : std::vector<int64_t>(along.begin(), along.end()))
+    for (int64_t axis :
+         has(node, argument) ? integers(node, argument) : std::vector<int64_t>(along.begin(), along.end()))
       numbers.push_back(int64_t(1 + shape.place(named(axis))));
     Argument &given = flat.arguments[argument];
     if (std::holds_alternative<Integers>(given) || (numbers.size() > 1)) {

@@ -138,7 +138,8 @@ Tensor Recover::toSpace(Tensor x, size_t dim, int space) {
     }
     if (program.spaces[space].extent != each.size)
       throw Refusal{"an axis of size " + std::to_string(each.size) + " meets one of size " + program.spaces[space].key};
-    x.value = gridOptions.areFollowed ? program.spreadEarly(x.value, each.id, space) : program.spread(x.value, each.id, space);
+    x.value = gridOptions.areFollowed ? program.spreadEarly(x.value, each.id, space)
+                                      : program.spread(x.value, each.id, space);
   }
   // What a view has made of a space and an axis has a row for each pair of them.
   const SymbolicExpr size = sizeOf(each);

@@ -264,8 +264,8 @@ void Recover::keepOneSpace(std::vector<Tensor> &all, size_t rank) {
         each = toAxis(each, each.dims.size() - back);
 }
 
-/// Where each row has numbers for all pairs of places along an axis, as attention within batches of equal sizes has, the
-/// places are better off as elements (RecoverGrids.cpp), unless they are features, of which weights have as many.
+/// Where each row has numbers for all pairs of places along an axis, as attention within batches of equal sizes has,
+/// the places are better off as elements (RecoverGrids.cpp), unless they are features, of which weights have as many.
 void Recover::noteOuter(const std::vector<Tensor> &all, size_t rank) {
   auto sizeAt = [&](const Tensor &each, size_t back) -> int64_t {
     const Dim *dim = back <= each.dims.size() ? &each.dims[each.dims.size() - back] : nullptr;

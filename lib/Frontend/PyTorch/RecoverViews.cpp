@@ -459,9 +459,8 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
   };
   std::vector<int> axes;
   for (const Dim &each : gone)
-    if (auto side = maskedWeights.find(x.value);
-        isPadded(each) &&
-        (function != "sum" || side == maskedWeights.end() || !resides(x, each) || each.side != side->second))
+    if (auto side = maskedWeights.find(x.value); isPadded(each) && (function != "sum" || side == maskedWeights.end() ||
+                                                                    !resides(x, each) || each.side != side->second))
       throw Refusal{
           "it adds up rows of equal length with what is behind their elements; add up the elements themselves, "
           "by their numbers"};

@@ -144,9 +144,9 @@ TEST_F(BindingTest, ElementsMayHaveSeveralAxes) {
   EXPECT_EQ(run(), GNNC_OK) << error.message;
   inputs[0].tensor.strides = turned;
   expect("input 'x': expected dense row-major strides for shape [3, 2], found strides [2, 1, 3]");
-  for (auto [each, found] : {std::pair(&other, "[2, 3, 2]"), std::pair(&none, "[0, 3, 2]"),
-                             std::pair(&inner, "[3, 2, 2]"), std::pair(&negative, "[-3, -1, 2]"),
-                             std::pair(&huge, "[4611686018427387904, 4, 2]")}) {
+  for (auto [each, found] :
+       {std::pair(&other, "[2, 3, 2]"), std::pair(&none, "[0, 3, 2]"), std::pair(&inner, "[3, 2, 2]"),
+        std::pair(&negative, "[-3, -1, 2]"), std::pair(&huge, "[4611686018427387904, 4, 2]")}) {
     inputs[0] = each->binding;
     expect(("input 'x': expected shape [3, 2], found " + std::string(found)).c_str());
   }

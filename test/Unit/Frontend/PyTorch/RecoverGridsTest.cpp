@@ -29,8 +29,8 @@ ProgramBuilder batch() {
 TEST(RecoverGridsTest, ElementsOfABatchAreOneSpace) {
   ProgramBuilder b = batch();
   b.node("y", "relu.default", {arg("self", "x")}, {"B", "N", "4"});
-  EXPECT_EQ(b.output("y").missing({"space node from mul(size(x, 0), size(x, 1))", "  input x: node[in = 4]",
-                                   "  output y = relu(x)"}),
+  EXPECT_EQ(b.output("y").missing(
+                {"space node from mul(size(x, 0), size(x, 1))", "  input x: node[in = 4]", "  output y = relu(x)"}),
             "");
 }
 
@@ -138,8 +138,9 @@ TEST(RecoverGridsTest, WhatIsNotSupportedIsNamed) {
   ProgramBuilder c;
   c.input("x", {"B", "N", "M", "4"}).grids();
   c.node("y", "relu.default", {arg("self", "x")}, {"B", "N", "M", "4"});
-  EXPECT_EQ(c.output("y").text(), "refused: a tensor has more than two axes whose sizes are not fixed; give all but two "
-                                  "of them as numbers");
+  EXPECT_EQ(c.output("y").text(),
+            "refused: a tensor has more than two axes whose sizes are not fixed; give all but two "
+            "of them as numbers");
 }
 
 } // namespace
