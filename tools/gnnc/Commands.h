@@ -53,6 +53,7 @@ struct CompileArguments {
   std::string params, paramsMap;
   bool embed = false;                ///< `params`, into the object
   bool keepAxes = false;             ///< of an exported program
+  bool oneAxis = false;              ///< the same
   std::vector<std::string> also;     ///< statements that are added to an exported program
   std::vector<std::string> metadata; ///< name=value
   std::string compileTo;

@@ -39,8 +39,8 @@ struct Source {
 static llvm::Expected<Source> readSource(const CompileArguments &arguments, std::vector<std::string> &imported) {
   Source source;
   if (llvm::StringRef(arguments.input).ends_with(".pt2")) {
-    llvm::Expected<frontend::ImportedModel> model =
-        frontend::importExportedProgram(arguments.input, {arguments.keepAxes || arguments.werror, arguments.also});
+    llvm::Expected<frontend::ImportedModel> model = frontend::importExportedProgram(
+        arguments.input, {arguments.keepAxes || arguments.werror, arguments.also, arguments.oneAxis});
     if (!model)
       return model.takeError();
     reportImported(arguments.input, *model);

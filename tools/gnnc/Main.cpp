@@ -208,6 +208,9 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   command->add_flag("--keep-axes", arguments.keepAxes,
                     "For exported programs (.pt2): refuse arguments and results that do not have the axis of elements "
                     "first, which otherwise comes first in the model");
+  command->add_flag("--one-axis", arguments.oneAxis,
+                    "For exported programs (.pt2): refuse tensors with several axes of elements, such as "
+                    "[batch, nodes, features], which otherwise have an element for each point of the grid");
   addAlso(*command, arguments.also);
   command
       ->add_option("--metadata", arguments.metadata,

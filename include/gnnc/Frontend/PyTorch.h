@@ -49,7 +49,10 @@ struct ImportOptions {
   /// first in the model.
   bool keepAxes = false;
   /// Statements of the language that are added at the end of the model, where they see its inputs and outputs.
-  std::vector<std::string> statements;
+  std::vector<std::string> statements = {};
+  /// Refuse tensors with several axes of elements, such as [batch, nodes, features]. Where fixed sizes of such axes are
+  /// known, a second line of the error has them: `gnnc: note: axes of elements: 20, 50`.
+  bool oneAxis = false;
 };
 
 /// Imports the file at `path`. The error is one line: the file, the node, the user's source line, the reason and what

@@ -350,6 +350,16 @@ static bool hasInnerElements(const ExportedProgram &exported) {
   return hasInner;
 }
 
+/// Whether sizes of several axes of one input are not fixed.
+static bool hasSeveralAxes(const ExportedProgram &exported) {
+  return llvm::any_of(exported.inputs, [&](const ProgramInput &input) {
+    auto meta = exported.graph.tensors.find(input.value);
+    return input.kind == ProgramInput::Kind::User && meta != exported.graph.tensors.end() &&
+           isFloatType(meta->second.type) &&
+           llvm::count_if(meta->second.sizes, [](const Size &size) { return !size.literal(); }) > 1;
+  });
+}
+
 /// The model with several axes of elements where it is refused as it is; the first reason counts where that is refused.
 static llvm::Expected<ImportedModel> importOnGridsOr(llvm::Expected<ImportedModel> refused,
                                                      const ExportedProgram &exported,
@@ -376,6 +386,15 @@ llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::s
     return exported.takeError();
   std::set<int64_t> listed;
   llvm::Expected<ImportedModel> model = import(*exported, {}, options.statements, {}, &listed);
+  if (options.oneAxis && (!model || !listed.empty())) {
+    std::string reason = model ? "'" + path + "': lists index axes of fixed size" : llvm::toString(model.takeError());
+    std::vector<std::string> sizes;
+    for (int64_t size : listed)
+      sizes.push_back(std::to_string(size));
+    if (!sizes.empty())
+      reason += "\ngnnc: note: axes of elements: " + llvm::join(sizes, ", ");
+    return llvm::createStringError(reason);
+  }
   // What lists index along an axis of features is better off with an axis of elements there.
   if (!listed.empty())
     if (llvm::Expected<ImportedModel> onGrid = importOnGrids(*exported, options.statements, listed)) {
@@ -387,7 +406,8 @@ llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::s
   if (model)
     return model;
   if (options.keepAxes)
-    return importOnGridsOr(std::move(model), *exported, options.statements);
+    return hasSeveralAxes(*exported) ? importOnGridsOr(std::move(model), *exported, options.statements)
+                                     : std::move(model);
   ExportedProgram turned = *exported;
   std::vector<std::string> moved = bringToFront(turned);
   if (moved.empty())

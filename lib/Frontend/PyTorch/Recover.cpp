@@ -538,16 +538,15 @@ RecoveredProgram Recover::finish() {
     bool isOnGrid = grids.count(name->name) != 0;
     if (auto plain = tensors.find(name->name); gridOptions.areFollowed && plain != tensors.end())
       for (size_t dim = 1; dim < plain->second.dims.size(); ++dim)
-        isOnGrid |= plain->second.dims[dim].kind == Dim::Kind::Space;
+        isOnGrid |= plain->second.dims[dim].kind == Dim::Kind::Space && plain->second.dims[dim].pairs < 0;
     Tensor tensor = isOnGrid ? outputOnGrid(name->name) : tensorOf(name->name);
-    for (const Dim &each : opened(tensor.dims)) {
-      if (each.pairs >= 0 && resides(tensor, each))
-        throw Refusal{"output " + std::to_string(number) + ", of shape " + shapeText(tensor.dims) +
-                      ", has a number for every pair of elements; return what is summed up along one of its axes"};
-      if (each.layout >= 0)
-        throw Refusal{"output " + std::to_string(number) +
-                      " has the elements in rows of equal length; return the elements themselves, rows[mask]"};
-    }
+    const std::vector<Dim> all = opened(tensor.dims);
+    if (llvm::any_of(all, [&](const Dim &each) { return each.pairs >= 0 && resides(tensor, each); }))
+      throw Refusal{"output " + std::to_string(number) + ", of shape " + shapeText(tensor.dims) +
+                    ", has a number for every pair of elements; return what is summed up along one of its axes"};
+    if (llvm::any_of(all, [](const Dim &each) { return each.layout >= 0; }))
+      throw Refusal{"output " + std::to_string(number) +
+                    " has the elements in rows of equal length; return the elements themselves, rows[mask]"};
     if (program.operations[size_t(tensor.value)].space >= 0 &&
         llvm::none_of(opened(tensor.dims), [&](const Dim &each) { return resides(tensor, each); }))
       throw Refusal{"output " + std::to_string(number) +

@@ -258,7 +258,7 @@ private:
   std::map<int, int> maskedScores, maskedWeights;
   Tensor masked(Tensor x, int side);
 
-  //===--- Several axes of elements (RecoverGrids.cpp, RecoverGridViews.cpp, RecoverGridSums.cpp) ---===//
+  //===--- Several axes of elements (RecoverGrid*.cpp) ---===//
   struct Grid {
     GridShape shape;
     Tensor rows; ///< the points of the grid, and the rows' own axes
@@ -305,8 +305,11 @@ private:
   bool isOpenPair(const GridShape &shape) const;
   Tensor inWholeRows(const Grid &x);
   bool isInWholeRows(const Tensor &x) const;
+  bool foldWholeRows(const std::string &function, Tensor &x, const std::vector<Dim> &gone);
   void runOnPairs(const NormalNode &node, const std::vector<std::string> &given);
   bool foldGrid(const NormalNode &node);
+  bool joinGrids(const NormalNode &node);
+  bool einsumOnRows(const NormalNode &node);
   bool scatterToGrid(const NormalNode &node);
   std::map<std::string, Grid> grids;
   std::optional<SymbolicExpr> rowCount; ///< how many rows there are in grids of rows by places

@@ -601,6 +601,10 @@ bool Recover::runGrid(const NormalNode &node) {
     return found != tensors.end() && isInWholeRows(found->second);
   });
   size_t count = llvm::count_if(given, [&](const std::string &name) { return grids.count(name) != 0; });
+  if (node.op == "einsum" && isOnGrid && einsumOnRows(node))
+    return true;
+  if ((node.op == "stack" || node.op == "cat") && isOnGrid && joinGrids(node))
+    return true;
   static const std::set<std::string> products = {"matmul",
                                                  "bmm",
                                                  "baddbmm",
@@ -614,6 +618,9 @@ bool Recover::runGrid(const NormalNode &node) {
     runOnPairs(node, given);
     return true;
   }
+  // Only the shape of the other one is asked for.
+  if (node.op == "expand_as" && tensors.count(nameOf(node, "self")))
+    return false;
   // What a tensor of the same shape is filled with.
   if (handlers().count(node.op) && handlers().at(node.op) == &Recover::opFull)
     return false;
@@ -781,13 +788,20 @@ void Recover::runAlong(const NormalNode &node, bool isLast, bool isChannel) {
     }
   }
   std::map<std::string, Tensor> rows;
+  // Functions of sums over the elements of a row.
+  static const std::set<std::string> ofSums = {"var",  "std", "var_mean", "std_mean", "logsumexp", "linalg_vector_norm",
+                                               "norm", "any", "all"};
   for (size_t axis : along)
-    if (shape.isOfGrid.at(axis) && shape.sizes[axis].getFactors().empty()) {
+    if (shape.isOfGrid.at(axis) && shape.sizes[axis].getFactors().empty() &&
+        !gridOptions.sizes.count(shape.sizes[axis].getNumber())) {
       shape.isOfGrid[axis] = false;
       shape.order.clear();
-    } else if (shape.isOfGrid[axis])
+    } else if (shape.isOfGrid[axis]) {
+      if (ofSums.count(node.op) && shape.grid().size() == 2)
+        return runOnPairs(node, {first});
       throw Refusal{"'" + node.op + "' along an axis of " + shape.sizes[axis].str() + " elements of a tensor " +
                     textOf(shape.sizes) + " is not supported"};
+    }
   if (isList) {
     size_t dim = *along.begin();
     for (const std::string &name : names(node, "tensors")) {
@@ -817,7 +831,7 @@ void Recover::runAlong(const NormalNode &node, bool isLast, bool isChannel) {
   // Of the results, the same axes are of the grid.
   std::vector<std::vector<SymbolicExpr>> shapes;
   std::vector<std::vector<bool>> kinds;
-  bool isFold = onAxes(node.op) == OnAxes::Fold;
+  bool isFold = onAxes(node.op) == OnAxes::Fold || isLast;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     GridShape result;
     if (!node.outputs[i].empty()) {

@@ -443,6 +443,60 @@ Tensor Recover::pick(Tensor x, size_t dim, int64_t element) {
   return x;
 }
 
+/// What of `gone` are dims of rows by places: elements of one row go to the row, pairs of them to one side first.
+bool Recover::foldWholeRows(const std::string &function, Tensor &x, const std::vector<Dim> &gone) {
+  auto isWhole = [&](const Dim &dim) { return dim.kind == Kind::Space && dim.layout >= 0 && !isPadded(dim); };
+  auto known = llvm::find_if(gone, isWhole);
+  if (known == gone.end())
+    return false;
+  const RowLayout rows = rowLayouts[size_t(known->layout)];
+  const std::vector<Dim> all = opened(x.dims);
+  auto count = [&](const std::vector<Dim> &dims, bool inRow) {
+    return llvm::count_if(dims, [&](const Dim &dim) { return isWhole(dim) && dim.isInRow == inRow; });
+  };
+  bool areRowsGone = count(gone, false) > 0;
+  int64_t places = count(gone, true), of = count(all, true);
+  int space = program.operations[size_t(x.value)].space;
+  auto side = llvm::find_if(gone, [&](const Dim &dim) { return isWhole(dim) && dim.isInRow; });
+  bool isOnPairs =
+      llvm::any_of(all, [&](const Dim &dim) { return isWhole(dim) && dim.pairs >= 0 && dim.pairs == space; });
+  bool isOnElements = !isOnPairs && space == rows.elements, isOnRows = space == rows.rows;
+  if (!isOnPairs && !isOnElements && !isOnRows && space >= 0)
+    throw Refusal{"rows of equal length meet elements of another space"};
+  if ((isOnPairs || isOnElements) && areRowsGone && places < of)
+    throw Refusal{"it adds up elements of several rows of equal length by their places"};
+  if (isOnElements && of > 1)
+    throw Refusal{"elements in rows of equal length are repeated along another axis"};
+  if (isOnPairs || isOnElements) {
+    if (areRowsGone) {
+      x.value = program.reduce(function, x.value, -1);
+    } else {
+      if (isOnPairs)
+        x.value = program.reduce(function, x.value, sideOf(side->pairs, 1 - side->side));
+      if (places == of)
+        x.value = program.reduce(function, x.value, rows.along);
+    }
+    for (Dim &each : x.dims) {
+      each.pairs = -1;
+      for (Dim &part : each.parts)
+        part.pairs = -1;
+    }
+    return true;
+  }
+  SymbolicExpr times = 1;
+  for (int64_t i = 0; i < places; ++i)
+    times = pointsOf({times, rows.length});
+  if (areRowsGone && isOnRows)
+    x.value = program.reduce(function, x.value, -1);
+  else if (areRowsGone)
+    times = pointsOf({times, program.spaces[size_t(rows.rows)].size});
+  if (function == "sum")
+    x.value = program.binary("*", x.value, sizeAsNumber(times));
+  else if (function == "logsumexp")
+    x.value = program.binary("+", x.value, program.unary("log", sizeAsNumber(times)));
+  return true;
+}
+
 Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> dims, bool keep) {
   llvm::sort(dims);
   dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
@@ -471,6 +525,8 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
       repeated(each.size);
   if (!axes.empty())
     x.value = program.over(function, x.value, axes);
+  if (foldWholeRows(function, x, gone))
+    llvm::erase_if(gone, [&](const Dim &each) { return each.layout >= 0; });
   std::vector<Dim> ofPairs;
   for (const Dim &each : gone)
     if (each.kind == Kind::Space && each.pairs >= 0 && resides(x, each))
@@ -486,24 +542,9 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
   for (const Dim &each : gone)
     if (each.kind == Kind::Space &&
         !llvm::any_of(ofPairs, [&](const Dim &dim) { return dim.side == each.side && each.pairs >= 0; })) {
-      if (resides(x, each) && each.layout >= 0) {
-        // All elements of a row, or of all rows.
-        const RowLayout &rows = rowLayouts[size_t(each.layout)];
-        bool isEverything = llvm::any_of(
-            gone, [&](const Dim &other) { return other.layout == each.layout && other.isInRow != each.isInRow; });
-        if (!isEverything && !each.isInRow)
-          throw Refusal{"it adds up elements of several rows of equal length by their places"};
-        x.value = program.reduce(function, x.value, isEverything || !each.isInRow ? -1 : rows.along);
-      } else if (resides(x, each))
+      if (resides(x, each))
         x.value = program.reduce(function, x.value, -1);
-      else if (each.layout >= 0 && !each.isInRow && llvm::any_of(opened(x.dims), [&](const Dim &other) {
-                 return other.layout == each.layout && other.isInRow && resides(x, other);
-               })) {
-        bool isEverything =
-            llvm::any_of(gone, [&](const Dim &other) { return other.layout == each.layout && other.isInRow; });
-        if (!isEverything)
-          throw Refusal{"it adds up elements of several rows of equal length by their places"};
-      } else
+      else
         repeated(sizeOf(each));
     }
   for (size_t dim : dims)

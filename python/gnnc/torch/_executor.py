@@ -28,7 +28,7 @@ from .._graph import Prepared
 from .._library import Lease, Library
 from .._model import prepare_known
 from . import _device, _threads
-from ._grids import Leading, restore
+from ._grids import Leading, Restored, restore
 from ._memory import Lane
 from ._training import Masks
 
@@ -323,6 +323,8 @@ class Executor:
         self.again = self._needed_again()
         #: Of each operand, what its gradient is called in the model.
         self.gradient_names = [self._gradient_name(name or "") for name in self.operand_names]
+        #: How results have the shapes that the module gives them; None: that is not known.
+        self.restored: Restored | None = None
         #: The derivative as something that can be differentiated again; None: it cannot.
         self.pull_back: PullBack | None = None
         #: Executors for backward passes with cotangents of some results alone; None: missing ones are zeros.

@@ -94,13 +94,19 @@ def dynamic_dimension(leaf: Any) -> int | None:
     return 1 if is_index and leaf.dim() == 2 and leaf.shape[0] == 2 else 0
 
 
+def _is_grid(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and leaf.dtype.is_floating_point and leaf.dim() > 2
+
+
 def small_sizes(leaves: Sequence[Any]) -> list[int]:
     """Leaves with a size that may differ, which torch takes for a constant."""
     dimensions = [dynamic_dimension(leaf) for leaf in leaves]
     return [i for i, dimension in enumerate(dimensions) if dimension is not None and leaves[i].shape[dimension] < 2]
 
 
-def _dimensions(leaves: Sequence[Any], inner: bool, held: frozenset[int]) -> list[dict[int, Any] | None]:
+def _dimensions(
+    leaves: Sequence[Any], inner: bool, held: frozenset[int], elements: frozenset[int] | None = None
+) -> list[dict[int, Any] | None]:
     result: list[dict[int, Any] | None] = []
     for i, leaf in enumerate(leaves):
         dimension = None if i in held else dynamic_dimension(leaf)
@@ -109,7 +115,26 @@ def _dimensions(leaves: Sequence[Any], inner: bool, held: frozenset[int]) -> lis
         # torch takes sizes of 0 and 1 for constants: such a size is fixed here too, and said so where it matters.
         named = dimension is not None and leaf.shape[dimension] > 1
         result.append({dimension: Dim(f"size_{i}", min=2)} if named and dimension is not None else None)
+    if elements is not None:
+        _free(result, leaves, held, elements)
     return result
+
+
+def _free(
+    dimensions: list[dict[int, Any] | None], leaves: Sequence[Any], held: frozenset[int], elements: frozenset[int]
+) -> None:
+    """Frees further axes of elements: those whose sizes are known to be such, else the second of three."""
+    tensors = {i: leaf for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and i not in held}
+    floats = [leaf for leaf in tensors.values() if leaf.dtype.is_floating_point and leaf.dim() > 2]
+    sizes = elements or frozenset(leaf.shape[1] for leaf in floats)
+    for i, leaf in tensors.items():
+        is_edges = not leaf.dtype.is_floating_point and leaf.dim() == 2 and leaf.shape[0] == 2
+        if leaf.dim() < 2 or is_edges:
+            continue
+        for d in range(1, leaf.dim()):
+            is_feature = d + 1 == leaf.dim() and leaf.shape[d] in leaf.shape[:d]
+            if leaf.shape[d] in sizes and leaf.shape[d] > 1 and not is_feature:
+                dimensions[i] = {**(dimensions[i] or {}), d: Dim.AUTO}
 
 
 def _marked(copy: Tensor, leaf: Tensor) -> Tensor:
@@ -276,6 +301,7 @@ def _exported(
     inner: bool = False,
     ways: Sequence[_Way] = (_WITHOUT, _WITH),
     sides: Sides | None = None,
+    elements: frozenset[int] | None = None,
 ) -> tuple[ExportedProgram, _Way]:
     """The same, and how. `ways`: what is tried, in this order. `sides`: of branches on sizes that depend on numbers,
     those to trace; None: such branches are refused."""
@@ -290,7 +316,7 @@ def _exported(
         leaves, tree = pytree.tree_flatten((args, kwargs))
         leaves = _apart(model, leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
-        dimensions = first = _tied(_dimensions(leaves, inner, held), leaves, _ties_of(model, leaves))
+        dimensions = first = _tied(_dimensions(leaves, inner, held, elements), leaves, _ties_of(model, leaves))
         for attempt in range(_ATTEMPTS):
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
@@ -514,6 +540,16 @@ def build(
     is raised. `held`: leaves whose sizes are all compiled in. `sides`: whoever calls it looks which sides branches
     take; those that are known already are not the example's."""
     given = (model, args, kwargs, options, output, progress, trains, arranges, held, sides)
+    if any(_is_grid(leaf) for leaf in pytree.tree_leaves((args, kwargs))):
+        try:
+            return _build(model, args, kwargs, [*options, "--one-axis"], *given[4:])
+        except CompileError as refusal:
+            found = re.search("note: axes of elements: ([0-9, ]*)", refusal.details)
+            elements = frozenset(map(int, found[1].split(","))) if found else frozenset()
+            try:
+                return _build(*given, elements=elements)
+            except Error:
+                pass  # with one axis of elements, or for the first reason
     try:
         return _build(*given)
     except CompileError as refusal:
@@ -567,8 +603,9 @@ def _build(
     held: frozenset[int],
     sides: Sides | None,
     ways: Sequence[_Way] = (_WITHOUT, _WITH),
+    elements: frozenset[int] | None = None,
 ) -> Artifact:
-    program, way, reads, branches = _with_branches(model, args, kwargs, arranges, held, sides, ways)
+    program, way, reads, branches = _with_branches(model, args, kwargs, arranges, held, sides, ways, elements)
     if branches is not None:
         leave_out_nothing(program, branches)
     integers = take_integers(program, by_calls=trains)
@@ -620,6 +657,7 @@ def _with_branches(
     held: frozenset[int],
     sides: Sides | None,
     ways: Sequence[_Way],
+    elements: frozenset[int] | None,
 ) -> tuple[ExportedProgram, _Way, Reads, Branches | None]:
     """The program, how it was traced, what it reads of Python, and its branches: those of the example, unless
     other sides are known."""
@@ -627,7 +665,9 @@ def _with_branches(
     for attempt in range(ATTEMPTS):
         reads = Reads()
         with interpreted_scripts(model):
-            program, way = _exported(model, args, kwargs, arranges, reads, held, ways=ways, sides=wanted)
+            program, way = _exported(
+                model, args, kwargs, arranges, reads, held, ways=ways, sides=wanted, elements=elements
+            )
         branches = None if wanted is None else branches_of(program, wanted, type(model).__name__)
         if branches is None or wanted is None or (sides is not None and sides.known):
             return program, way, reads, branches

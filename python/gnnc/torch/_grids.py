@@ -70,7 +70,10 @@ class Restored:
                     raise CompileError(f"result {i} has two axes whose sizes are none of an argument's")
 
     def put(self, results: list[Any], leaves: Sequence[Any]) -> None:
+        """Of results by their leaves, those of the model are replaced by those of the module. `leaves`: of the call."""
         for i, leading in self.leading.items():
+            if results[i] is None:
+                continue
             sizes = [
                 size if isinstance(size, int) else -1 if size is None else leaves[size[0]].shape[size[1]]
                 for size in leading

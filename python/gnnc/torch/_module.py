@@ -180,7 +180,7 @@ class Specialization:
             for i, number in enumerate(artifact.outputs)
             if number is not None
         }
-        self.restored = Restored(ranks, artifact.sizes)
+        self.restored = self.executor.restored = Restored(ranks, artifact.sizes)
         self.single = self.single and not self.restored.leading
         if options.part is None:  # else they are of all ranks together
             self.executor.batches = training.batches
@@ -188,17 +188,14 @@ class Specialization:
         if training.statistics or training.counters or training.assigned:
             changed = [*[each.buffer for each in training.statistics], *training.counters, *training.assigned]
             self.buffers = Buffers(training, {name: owner_of(module, name) for name in changed})
-        on_grid = bool(self.executor.leading.axes or self.restored.leading)
-        if not training and options.part is None and not on_grid:  # to run it a second time would draw and count again
+        if not training and options.part is None:  # to run it a second time would draw and count again
             self.executor.pull_back = _second.PullBack(module, example, artifact, options)
         drawn = training.masks or training.statistics or training.counters
         kind = "of a module that changes its buffers"
         if drawn:
             kind = "in training mode, with dropout or running statistics"
-        elif on_grid:
-            kind = "of a module with several axes of elements, such as [batch, nodes, features]"
         self.few = Few(self)
-        self.executor.not_computed = f"second derivatives {kind if training or on_grid else 'on a part of a graph'}"
+        self.executor.not_computed = f"second derivatives {kind if training else 'on a part of a graph'}"
 
     def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether these arguments differ from the example's only in sizes that may differ, and take the same sides of
@@ -842,7 +839,7 @@ class CompiledModule(nn.Module):
         result = Executor(Library(artifact.path), artifact.leaf_names, params, whole.masks, leaf_ranks=whole.leaf_ranks)
         if result.operand_names != whole.operand_names:
             raise Error("the module has changed since the forward pass")
-        result.reached, result.batches = whole.reached, whole.batches
+        result.reached, result.batches, result.restored = whole.reached, whole.batches, whole.restored
         result.pull_back, result.not_computed, result.partials = whole.pull_back, whole.not_computed, whole.partials
         return result
 

@@ -50,11 +50,13 @@ class PullBack:
     ) -> list[Tensor | None]:
         """Gradients with respect to the operands, as differentiable functions of operands and cotangents."""
         leaves = list(bound.leaves)
-        for i, operand in zip(executor.value_leaves, operands):
+        for k, i in enumerate(executor.value_leaves):
+            operand = executor.leaf(bound, k, operands[k])
             dtype = self.example.types[i]
             is_number = dtype is not None and dtype.is_floating_point
             leaves[i] = operand if is_number or dtype is None else operand.detach().to(dtype)
         params = dict(zip(executor.operand_names[len(executor.value_leaves) :], operands[len(executor.value_leaves) :]))
+        cotangents = self._restored(executor, leaves, cotangents)
         given = frozenset([i for i, cotangent in enumerate(cotangents) if cotangent is not None])
         if given not in self._compiled:
             try:
@@ -67,11 +69,31 @@ class PullBack:
                 warnings.warn(message, stacklevel=2)
         compiled = self._compiled[given]
         if compiled is not None:
-            return compiled(leaves, params, [cotangent for cotangent in cotangents if cotangent is not None])
-        return self._by_pytorch(executor, leaves, params, cotangents)
+            found = compiled(leaves, params, [cotangent for cotangent in cotangents if cotangent is not None])
+        else:
+            found = self._by_pytorch(executor, leaves, params, cotangents)
+        return [None if each is None else each.reshape(operand.shape) for each, operand in zip(found, operands)]
+
+    def _restored(
+        self, executor: Executor, leaves: Sequence[Any], cotangents: Sequence[Tensor | None]
+    ) -> list[Tensor | None]:
+        """Cotangents in the shapes of the module's results."""
+        if executor.restored is None or not executor.restored.leading:
+            return list(cotangents)
+        results: list[Any] = [None if number is None else cotangents[number] for number in self.artifact.outputs]
+        executor.restored.put(results, leaves)
+        found = list(cotangents)
+        for number, each in zip(self.artifact.outputs, results):
+            if number is not None:
+                found[number] = each
+        return found
 
     def _by_pytorch(
-        self, executor: Executor, leaves: list[Any], params: dict[str | None, Tensor], cotangents: Sequence[Tensor | None]
+        self,
+        executor: Executor,
+        leaves: list[Any],
+        params: dict[str | None, Tensor],
+        cotangents: Sequence[Tensor | None],
     ) -> list[Tensor | None]:
         # Aliases: one operand may be made from another, and these are gradients with respect to each by itself.
         leaves = [leaf.view_as(leaf) if _is_float(leaf) else leaf for leaf in leaves]
@@ -209,8 +231,12 @@ def _examples(program: ExportedProgram, example: Example) -> tuple[list[Any], li
         return result
 
     device = example.device
-    zeros = iter([torch.zeros(shape(each), dtype=each.dtype, device=device) for each in inputs if isinstance(each, Tensor)])
-    leaves = [next(zeros) if dtype is not None else constant for dtype, constant in zip(example.types, example.constants)]
+    zeros = iter(
+        [torch.zeros(shape(each), dtype=each.dtype, device=device) for each in inputs if isinstance(each, Tensor)]
+    )
+    leaves = [
+        next(zeros) if dtype is not None else constant for dtype, constant in zip(example.types, example.constants)
+    ]
     return leaves, [torch.zeros(shape(each), dtype=each.dtype, device=device) for each in values]
 
 
@@ -245,7 +271,9 @@ def _trace(
         operands += [by_name[name or ""] for name in executor.operand_names[len(operands) :]]
         args, kwargs = pytree.tree_unflatten(own, example.tree)
         outputs = [
-            each for each in pytree.tree_leaves(torch.func.functional_call(module, by_name, args, kwargs)) if each is not None
+            each
+            for each in pytree.tree_leaves(torch.func.functional_call(module, by_name, args, kwargs))
+            if each is not None
         ]
         outputs = [each for i, each in enumerate(outputs) if i in given_to]
         pairs = [(output, seed) for output, seed in zip(outputs, seeds) if output.requires_grad]
@@ -263,9 +291,7 @@ def _trace(
     for tensor in given[: len(places)] + given[len(places) + len(cotangents) :]:
         tensor.requires_grad_(tensor.is_floating_point())
     with _export._quietly(), torch.enable_grad():
-        graph = make_fx(
-            run, core_aten_decompositions(), tracing_mode="symbolic", _allow_non_fake_inputs=True
-        )(*given)
+        graph = make_fx(run, core_aten_decompositions(), tracing_mode="symbolic", _allow_non_fake_inputs=True)(*given)
     for node in list(graph.graph.nodes):
         if node.target in _ALIASES:
             node.replace_all_uses_with(node.args[0])

@@ -86,8 +86,8 @@ class GridsTest(unittest.TestCase):
             if expected.numel():
                 self.assertLess(float((expected - other).abs().max()), 1e-9 * (1 + float(expected.abs().max())), name)
 
-    def check(self, module: nn.Module, arguments: Callable[[int, int], tuple[Tensor, ...]], objects: int = 3) -> None:
-        """Other batches are on the same object; another number of nodes is another one, as fixed sizes are."""
+    def check(self, module: nn.Module, arguments: Callable[[int, int], tuple[Tensor, ...]], objects: int = 1) -> None:
+        """One object is for all batches and numbers of nodes."""
         torch.manual_seed(0)
         fast = gnnc.compile(module, arguments(3, 20))
         for batch, nodes in ((5, 20), (2, 20), (3, 70), (4, 70), (3, 9)):
@@ -104,7 +104,7 @@ class GridsTest(unittest.TestCase):
         self.compare(module, fast, (rows(2, 20, 4), torch.randint(20, (2, 0))), "edges")
 
     def test_sums_along_each_axis(self) -> None:
-        self.check(Grid(pooled), lambda b, n: (rows(b, n, 4),))
+        self.check(Grid(pooled), lambda b, n: (rows(b, n, 4),), objects=3)  # nothing says that nodes are elements
         self.check(
             Grid(lambda h, i: (h[:, i] - h.mean((0, 1))) * h.sum((1, 2), keepdim=True)),
             lambda b, n: (rows(b, n, 4), torch.randint(n, (2 * n,))),
@@ -137,6 +137,31 @@ class GridsTest(unittest.TestCase):
         for batch in (5, 2):
             self.compare(module, fast, (rows(batch, 4, 90, 2),), "sensors")
         self.assertEqual(len(fast._specializations), 1)
+
+    def test_forces_in_the_loss(self) -> None:
+        class Energy(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.linear = nn.Linear(3, 4, dtype=F64)
+
+            def forward(self, x: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+                h = self.linear(x).tanh()
+                h = edges(h, index)
+                return h.square().sum((1, 2)), h
+
+        torch.manual_seed(3)
+        module = Energy()
+        index = torch.randint(20, (2, 50))
+        fast = gnnc.compile(module, (rows(3, 20, 3), index))
+        for batch in (3, 4):
+            x, found = rows(batch, 20, 3), []
+            for call in (module, fast):
+                leaf = x.clone().requires_grad_()
+                energy, h = call(leaf, index)
+                (force,) = torch.autograd.grad(energy.sum() + h.sin().sum(), leaf, create_graph=True)
+                found.append([force, *torch.autograd.grad(force.square().sum(), [leaf, *module.parameters()])])
+            for expected, other in zip(*found, strict=True):
+                self.assertLess(float((expected - other).abs().max()), 1e-8)
 
     def test_sizes_that_are_equal_by_chance(self) -> None:
         torch.manual_seed(1)
