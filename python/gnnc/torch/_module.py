@@ -621,7 +621,9 @@ class CompiledModule(nn.Module):
         except _arranged.Arrangement as found:
             leaves, tree = pytree.tree_flatten((args, kwargs))
             inner = _arranged.arranged(self.__dict__["_module"], found, tree)
-            other = CompiledModule(inner, self.__dict__["_options"])
+            # Its other axes are none of elements.
+            options: Options = self.__dict__["_options"]
+            other = CompiledModule(inner, replace(options, compiler=(*options.compiler, "--one-axis")))
             try:
                 other._specialization(tuple(_arranged.to_front(leaves, found.arguments)), {})
             except CompileError:
