@@ -74,8 +74,8 @@ class Sensors(nn.Module):
         places = self.places.expand(batch, -1, -1)
         for message, update, norm in zip(self.message, self.update, self.norms):
             m = message(torch.cat([h, places], -1))
-            m = torch.zeros_like(m).index_add(1, edge_index[1], m[:, edge_index[0]] * weight[:, None])
-            h = norm(h + torch.relu(update(torch.cat([m, h], -1))))
+            m = torch.zeros_like(m).index_add(1, edge_index[1], (m[:, edge_index[0]] * weight[:, None]).to(m.dtype))
+            h = norm(h + F.silu(update(torch.cat([m, h], -1))))
         return self.head(h).permute(0, 2, 1)
 
 
@@ -129,7 +129,7 @@ class Agents(nn.Module):
         self.embed, self.head = nn.Linear(10, width), nn.Linear(width, 30)
         self.layers = nn.ModuleList(
             nn.TransformerEncoderLayer(
-                width, 8, 2 * width, dropout=0.0, activation=F.gelu, batch_first=True, norm_first=True
+                width, 8, 2 * width, dropout=0.0, activation=F.silu, batch_first=True, norm_first=True
             )
             for _ in range(depth)
         )

@@ -51,7 +51,11 @@ class Few:
         fixed = {(i, dimension) for i, dimension, _ in known.artifact.fixed}
         shapes = known.example.shapes
         self._free = [
-            (i, d) for i, shape in enumerate(shapes) if shape is not None for d in range(len(shape)) if (i, d) not in fixed
+            (i, d)
+            for i, shape in enumerate(shapes)
+            if shape is not None
+            for d in range(len(shape))
+            if (i, d) not in fixed
         ]
         self._differs: dict[Kind, bool] = {}
 
@@ -61,7 +65,12 @@ class Few:
         return tuple([min(size, MANY) for size in sizes]) if sizes and min(sizes) < MANY else None
 
     def differs(
-        self, known: Specialization, module: nn.Module, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        known: Specialization,
+        module: nn.Module,
+        leaves: Sequence[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> bool:
         """Whether PyTorch is to run such a call."""
         kind = self.kind(leaves)
@@ -87,7 +96,7 @@ class Few:
         except Exception:  # which may be due to the numbers of this call: other calls of the kind are compared again
             known.executor.forget()
             return rehearsal is not None
-        differs = rehearsal is None or not _agree(result, rehearsal.result)
+        differs = rehearsal is None or not _agree(result, rehearsal.result, _rounding(known.flags))
         if differs:
             known.executor.forget()
         if rehearsal is not None:
@@ -104,16 +113,26 @@ def _result(known: Specialization, leaves: Sequence[Any]) -> Any:
         return known.result(outputs, leaves, None)
 
 
-def _agree(result: Any, wanted: Any) -> bool:
+def _rounding(flags: Sequence[str]) -> float:
+    """How much of the largest number of a result products of fewer digits may change; 0: float32 or float64."""
+    if "--autocast" in flags:
+        return 0.1
+    return 0.02 if "tf32" in flags else 0
+
+
+def _agree(result: Any, wanted: Any, rounding: float = 0) -> bool:
     found, tree = pytree.tree_flatten(result)
     expected, expected_tree = pytree.tree_flatten(wanted)
-    return tree == expected_tree and all(map(_equal, found, expected))
+    return tree == expected_tree and all(_equal(a, b, rounding) for a, b in zip(found, expected))
 
 
-def _equal(found: Any, expected: Any) -> bool:
+def _equal(found: Any, expected: Any, rounding: float) -> bool:
     if not isinstance(expected, Tensor):
         return type(found) is type(expected) and bool(found == expected)
     if not isinstance(found, Tensor) or found.dtype is not expected.dtype or found.shape != expected.shape:
         return False
     tolerance = 1e-3 if expected.dtype is not torch.float64 else 1e-6
+    if rounding and expected.dtype.is_floating_point and expected.numel():
+        largest = expected.detach().abs().nan_to_num(0, 0, 0).max()
+        return torch.allclose(found, expected, rtol=tolerance, atol=float(largest) * rounding, equal_nan=True)
     return torch.allclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import gnnc
-from gnnc.torch import _export
+from gnnc.torch import _export, _few
 from torch_modules import TorchTest, graph
 
 
@@ -124,6 +124,20 @@ class FewTest(TorchTest):
             with self.assertRaisesRegex(gnnc.CompileError, "no"):
                 fast(*graph(4, 4))
         self.check(fast.__dict__["_module"], fast, 1, 0)
+
+
+class AgreementTest(unittest.TestCase):
+    def test_products_of_fewer_digits_round_otherwise(self) -> None:
+        x = torch.linspace(-2, 2, 50)
+        rough, other = x + 0.01, x * 1.5
+        for flags, agrees in ((["--gradient"], False), (["--products", "tf32"], True), (["--autocast", "bf16"], True)):
+            rounding = _few._rounding(flags)
+            self.assertEqual(_few._agree([rough], [x], rounding), agrees, flags)
+            self.assertFalse(_few._agree([other], [x], rounding), flags)
+            self.assertFalse(_few._agree([x.unsqueeze(0)], [x], rounding), flags)
+            nan = torch.where(x > 1.9, torch.nan, x)
+            self.assertFalse(_few._agree([x], [nan], rounding), flags)
+            self.assertTrue(_few._agree([nan], [nan], rounding), flags)
 
 
 if __name__ == "__main__":
