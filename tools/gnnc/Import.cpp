@@ -20,19 +20,21 @@
 
 using namespace gnnc;
 
-/// In float32, where that has all of its numbers.
-static llvm::Error addParameter(SafetensorsWriter &writer, const frontend::ImportedTensor &tensor) {
+/// In float32, where that has all of its numbers. The writer reads them later: `kept` outlives it.
+static llvm::Error addParameter(SafetensorsWriter &writer, const frontend::ImportedTensor &tensor,
+                                std::vector<std::vector<float>> &kept) {
   auto isExact = [](double number) { return std::isnan(number) || double(float(number)) == number; };
   if (!llvm::all_of(tensor.numbers, isExact))
     return writer.add(tensor.name, ElementType::F64, tensor.shape, tensor.numbers.data());
-  std::vector<float> numbers(tensor.numbers.begin(), tensor.numbers.end());
-  return writer.add(tensor.name, ElementType::F32, tensor.shape, numbers.data());
+  kept.emplace_back(tensor.numbers.begin(), tensor.numbers.end());
+  return writer.add(tensor.name, ElementType::F32, tensor.shape, kept.back().data());
 }
 
 static llvm::Expected<PendingFile> prepareParameters(const std::string &path, const frontend::ImportedModel &model) {
+  std::vector<std::vector<float>> kept;
   SafetensorsWriter writer;
   for (const frontend::ImportedTensor &tensor : model.parameters)
-    if (llvm::Error error = addParameter(writer, tensor))
+    if (llvm::Error error = addParameter(writer, tensor, kept))
       return std::move(error);
   for (const frontend::ImportedIntegers &tensor : model.integers)
     if (llvm::Error error = writer.add(tensor.name, ElementType::I64, tensor.shape, tensor.numbers.data()))
