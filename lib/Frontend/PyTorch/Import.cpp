@@ -285,6 +285,8 @@ static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, con
     std::string heading = "Imported from " + file + ", which PyTorch " + exported.torchVersion + " exported";
     if (!moved.empty())
       heading += ", with the axis of elements first in " + llvm::join(moved, ", ") + " too";
+    if (!program.joined.empty())
+      heading += ", with several axes of elements as one in " + llvm::join(program.joined, ", ");
     std::vector<RecoveredProgram::StoredIntegers> integers = std::move(program.integers);
     model.fixedSizes = std::move(program.fixedSizes);
     Emitted emitted = emit(std::move(program), llvm::sys::path::stem(exported.path).str(), heading + ".");

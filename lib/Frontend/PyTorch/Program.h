@@ -143,6 +143,8 @@ public:
     std::vector<int64_t> numbers;
   };
   std::vector<StoredIntegers> integers;
+  /// Inputs and outputs whose several axes of elements are one in the text: `input 'x' (2 axes)`.
+  std::vector<std::string> joined;
   std::string fixedSizes; ///< where all sizes are fixed: a sentence that says so
 
   int newAxis(int64_t size, const std::string &hint = "");

@@ -403,6 +403,7 @@ RecoveredProgram Recover::run() {
         }
       if (!rowCount)
         rowCount = gridOptions.isBatchLast ? grid.grid().back() : grid.grid().front();
+      program.joined.push_back("input '" + name + "' (" + std::to_string(grid.grid().size()) + " axes)");
       grids[input.value] = std::move(own);
       continue;
     }
@@ -540,6 +541,10 @@ RecoveredProgram Recover::finish() {
       for (size_t dim = 1; dim < plain->second.dims.size(); ++dim)
         isOnGrid |= plain->second.dims[dim].kind == Dim::Kind::Space && plain->second.dims[dim].pairs < 0;
     Tensor tensor = isOnGrid ? outputOnGrid(name->name) : tensorOf(name->name);
+    if (isOnGrid) {
+      size_t axes = sizesOf(name->name).size() + 1 - tensor.dims.size();
+      program.joined.push_back("result " + std::to_string(number) + " (" + std::to_string(axes) + " axes)");
+    }
     const std::vector<Dim> all = opened(tensor.dims);
     if (llvm::any_of(all, [&](const Dim &each) { return each.pairs >= 0 && resides(tensor, each); }))
       throw Refusal{"output " + std::to_string(number) + ", of shape " + shapeText(tensor.dims) +
