@@ -274,7 +274,7 @@ static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, con
                                             const std::vector<std::string> &statements, const GridOptions &grids,
                                             std::set<int64_t> *listed = nullptr) {
   Recover recover(exported, grids);
-  auto noteListed = llvm::make_scope_exit([&] {
+  llvm::scope_exit noteListed([&] {
     if (listed)
       *listed = recover.listedSizes();
   });
@@ -398,13 +398,14 @@ llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::s
     return llvm::createStringError(reason);
   }
   // What lists index along an axis of features is better off with an axis of elements there.
-  if (!listed.empty())
-    if (llvm::Expected<ImportedModel> onGrid = importOnGrids(*exported, options.statements, listed)) {
+  if (!listed.empty()) {
+    llvm::Expected<ImportedModel> onGrid = importOnGrids(*exported, options.statements, listed);
+    if (onGrid) {
       llvm::consumeError(model.takeError());
       return onGrid;
-    } else {
-      llvm::consumeError(onGrid.takeError());
     }
+    llvm::consumeError(onGrid.takeError());
+  }
   if (model)
     return model;
   if (options.keepAxes)

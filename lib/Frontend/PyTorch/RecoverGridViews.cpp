@@ -219,8 +219,8 @@ bool Recover::viewGrid(const NormalNode &node) {
 
 /// What an operator takes along one axis of the grid: a number of places along new axes, as terms over the result's.
 bool Recover::gatherFromGrid(const NormalNode &node) {
-  static const std::set<std::string> known = {"index_select", "index", "gather", "select",           "slice", "narrow",
-                                              "flip",         "roll",  "split",  "split_with_sizes", "chunk"};
+  static const std::set<std::string> known = {"index_select", "index", "gather", "select",           "slice",
+                                              "narrow",       "flip",  "split",  "split_with_sizes", "chunk"};
   if (!known.count(node.op))
     return false;
   std::string name = nameOf(node, "self");
@@ -252,8 +252,6 @@ bool Recover::gatherFromGrid(const NormalNode &node) {
     if (node.op == "index_select" || node.op == "gather")
       at = indexFunction(node, "index");
   }
-  if (node.op == "roll")
-    throw Refusal{"'roll' of a tensor with several axes of elements is not supported"};
   bool isAlongFixed = !x.shape.isOfGrid.at(dim) || (x.shape.sizes[dim].getFactors().empty() && !at.value &&
                                                     !gridOptions.sizes.count(x.shape.sizes[dim].getNumber()));
   if (isAlongFixed && node.op != "index" && node.op != "index_select" && node.op != "gather")

@@ -376,7 +376,7 @@ class Executor:
             return None
         operands = self.inputs(leaves)
         operands += params
-        if not last.matches(leaves, operands):
+        if not self._are_leading(last, leaves) or not last.matches(leaves, operands):
             return None
         if last.masks is not None:
             operands += last.masks.draw()
@@ -385,6 +385,11 @@ class Executor:
     def inputs(self, leaves: Sequence[Any]) -> list[Any]:
         """The leaves that are inputs, as the model has them."""
         return self.leading.flatten([leaves[i] for i in self.value_leaves])
+
+    def _are_leading(self, bound: Bound, leaves: Sequence[Any]) -> bool:
+        """Whether several axes of elements have the sizes of this graph: 3 rows of 20 are not 6 rows of 10."""
+        axes = self.leading.axes
+        return not axes or self.leading.sizes([leaves[i] for i in self.value_leaves]) == bound.leading
 
     def leaf(self, bound: Bound, k: int, operand: Tensor) -> Tensor:
         """The leaf that input number `k` is."""
@@ -411,7 +416,11 @@ class Executor:
         """The graph of these leaves (tensors, numbers, None), prepared if it is not known. Raises Error."""
         for bound in self._ahead:
             shapes = (each.shape for each in self.inputs(leaves))
-            if bound.matches(leaves) and all(a == b for a, (b, _) in zip(shapes, bound.operands)):
+            if (
+                self._are_leading(bound, leaves)
+                and bound.matches(leaves)
+                and all(a == b for a, (b, _) in zip(shapes, bound.operands))
+            ):
                 self._ahead = [each for each in self._ahead if each is not bound]
                 self._last = bound
                 return bound

@@ -65,6 +65,13 @@ def masked(h: Tensor, mask: Tensor) -> Tensor:
     return scores.softmax(-1) @ h * mask[..., None]
 
 
+def recurrent(h: Tensor) -> Tensor:
+    """Weights of pairs and sums by them as einsums, beside the mean of each graph, into rows of all graphs."""
+    weight = torch.einsum("bid,bjd->bij", h, h).sub((h[:, :, None] - h[:, None]).square().sum(-1)).softmax(-1)
+    both = torch.cat([torch.einsum("bij,bjd->bid", weight, h), h.mean(1, keepdim=True).expand_as(h)], -1)
+    return (both.flatten(0, 1)[:, : h.shape[2]] * h.flatten(0, 1)).view(h.shape)
+
+
 def all_pairs(h: Tensor, p: Tensor) -> Tensor:
     near = torch.exp(-((p[:, :, None] - p[:, None]) ** 2).sum(-1, keepdim=True))
     count = h.shape[1]
@@ -114,6 +121,7 @@ class GridsTest(unittest.TestCase):
     def test_attention_within_each_graph(self) -> None:
         self.check(Grid(heads), lambda b, n: (rows(b, n, 4),))
         self.check(Grid(masked), lambda b, n: (rows(b, n, 4), torch.arange(n) < torch.randint(1, n + 1, (b, 1))))
+        self.check(Grid(recurrent), lambda b, n: (rows(b, n, 4),))
         self.check(Grid(all_pairs), lambda b, n: (rows(b, n, 4), rows(b, n, 3)))
         layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True, dtype=F64)
         self.check(layer, lambda b, n: (rows(b, n, 4),))
@@ -137,6 +145,16 @@ class GridsTest(unittest.TestCase):
         for batch in (5, 2):
             self.compare(module, fast, (rows(batch, 4, 90, 2),), "sensors")
         self.assertEqual(len(fast._specializations), 1)
+
+    def test_as_many_elements_in_other_rows(self) -> None:
+        """3 graphs of 20 nodes, then 6 of 10: the same number of rows, and the same list of edges."""
+        index = torch.randint(10, (2, 30))
+        for module, rest in ((Grid(heads), ()), (Grid(edges), (index,))):
+            fast = gnnc.compile(module, (rows(3, 20, 4), *rest))
+            for sizes in ((3, 20), (6, 10), (3, 20), (2, 30), (4, 15), (4, 15)):
+                self.compare(module, fast, (rows(*sizes, 4), *rest), f"{sizes}")
+            fast.prefetch(rows(5, 12, 4), *rest)
+            self.compare(module, fast, (rows(3, 20, 4), *rest), "prefetched for others")
 
     def test_forces_in_the_loss(self) -> None:
         class Energy(nn.Module):

@@ -105,6 +105,37 @@ TEST(RecoverGridsTest, AttentionIsOverPairsOfEachGraph) {
   EXPECT_NE(text.find("sum(softmax(x.pair.dst @ h, along: pair.dst) * h, along: pair.dst)"), std::string::npos) << text;
 }
 
+TEST(RecoverGridsTest, SumsOfProductsWithPairsAsEinsums) {
+  ProgramBuilder b = batch();
+  b.node("scores", "einsum.default", {text("equation", "bid,bjd->bij"), list("tensors", {"x", "x"})}, {"B", "N", "N"});
+  b.node("y", "einsum.default", {text("equation", "bij,bjd->bid"), list("tensors", {"scores", "x"})}, {"B", "N", "4"});
+  std::string text = b.output("y").text();
+  EXPECT_NE(text.find("along: pair.dst)"), std::string::npos) << text;
+}
+
+TEST(RecoverGridsTest, AnEinsumThatLeavesElementsAloneIsOfRows) {
+  ProgramBuilder b = batch();
+  b.param("w", "w", {"4", "3"});
+  b.node("y", "einsum.default", {text("equation", "...f,fg->...g"), list("tensors", {"x", "w"})}, {"B", "N", "3"});
+  std::string text = b.output("y").text();
+  EXPECT_EQ(text.find("pair"), std::string::npos) << text;
+  EXPECT_NE(text.find("output y = "), std::string::npos) << text;
+}
+
+TEST(RecoverGridsTest, AllPairsOfAGraphAreItsOwn) {
+  ProgramBuilder b = batch();
+  b.node("scores", "einsum.default", {text("equation", "bid,bjd->bij"), list("tensors", {"x", "x"})}, {"B", "N", "N"});
+  b.node("y", "sum.dim_IntList", {arg("self", "scores"), ints("dim", {1, 2}), arg("keepdim", false)}, {"B"});
+  b.node("z", "sum.dim_IntList", {arg("self", "scores"), ints("dim", {0, 2}), arg("keepdim", false)}, {"N"});
+  EXPECT_NE(b.output("z").text().find("adds up elements of several rows"), std::string::npos);
+  b.program.outputs.clear();
+  b.program.graph.outputs.clear();
+  b.program.graph.nodes.pop_back();
+  std::string text = b.output("y").text();
+  EXPECT_EQ(text.find("along: all"), std::string::npos) << text;
+  EXPECT_NE(text.find("along: node_graph"), std::string::npos) << text;
+}
+
 TEST(RecoverGridsTest, AFixedNumberOfNodesIsNoticed) {
   ProgramBuilder b;
   b.input("x", {"B", "50", "4"}).integers("list", {"E"});
