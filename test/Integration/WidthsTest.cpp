@@ -310,6 +310,16 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"Places", "model M { input x: node[features = 8, place = 4], z: node[features]\n"
                        "output y = sum(x[place: 0].src * x[place: 3].dst * z.src)\n"
                        "output t = concat(x[place: 2..3], tanh(x[place: 0..1]), axis: place) * 2 }"},
+        // Products of a row with itself, which lanes see along two axes; channels of few components, some of them
+        // joined, that are summed over the channels.
+        Wide{"Squares", "model M { input x: node[channels = 20, part = 6], w: node[channels]\n"
+                        "let t = rename(x, part: other)\n"
+                        "output y = x * t\n output z = dot(x * t, tanh(t), over: other)\n"
+                        "output u = dot(tanh(x) * tanh(t) * w, t, over: other) + x }"},
+        Wide{"Components", "model M { input x: node[channels = 130, part = 7], w: node[channels]\n"
+                           "input v: node[channels, part = 7]\n"
+                           "let t = x * w + concat(v[part: 3..7], v[part: 0..3], axis: part)\n"
+                           "output y = sum(t, over: channels)\n output z = sum(t * v, over: part) }"},
         // Weights that are joined, cut and multiplied with each other.
         Wide{"Weights", "model M { input x: node[in = 24]\n"
                         "param A[in, out = 36], B[in, out], C[out, last = 20]\n"

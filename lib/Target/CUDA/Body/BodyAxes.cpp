@@ -7,8 +7,8 @@
 //
 // A union-find over pieces of axes. An axis begins as one piece; where a reshape or an operand splits it, it becomes a
 // list of smaller ones. An operation whose pairing fails (pieces that do not divide each other, or a value that would
-// have one piece twice, as an outer product of a value with itself) gets copies of its operands that change lanes
-// first. A slice or a join along a short axis makes a piece of its own of the parts, which each lane has whole.
+// have one piece twice, as an outer product of a value with itself) gets a copy of an operand, or of all, that changes
+// lanes first. A slice or a join along a short axis makes a piece of its own of the parts, which each lane has whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -297,6 +297,26 @@ void AxisBuilder::visit(Operation *op) {
   }
   if (isa<ReshapeOp, ConcatOp, SliceOp>(op))
     return rearrange();
+  // One operand with axes of its own, a product's with itself say, changes lanes along those alone in which it then
+  // differs. What is read from memory is read again.
+  auto tryAlone = [&](OpOperand &operand) {
+    staged[&operand] = fresh(operand.get());
+    if (!pair(op) || hasPieceTwice()) {
+      *this = before;
+      return false;
+    }
+    for (auto [own, seen] : llvm::zip(of(operand.get()), staged[&operand]))
+      if (pieces.expand(own) != pieces.expand(seen)) {
+        pieces.mix(own);
+        pieces.mix(seen);
+      }
+    return true;
+  };
+  if (op->getNumOperands() > 1)
+    for (bool isArgument : {true, false})
+      for (OpOperand &operand : op->getOpOperands())
+        if (isOperand(operand.get()) == isArgument && tryAlone(operand))
+          return;
   for (OpOperand &operand : op->getOpOperands()) {
     mixAll(of(operand.get()));
     staged[&operand] = fresh(operand.get());

@@ -100,7 +100,7 @@ std::string BodyPrinter::element(Value value, const AxisList *seenAs) const {
   value = root(value);
   if (auto constant = value.getDefiningOp<ConstantOp>())
     return literal(constant.getValue().convertToDouble());
-  const AxisList &shape = axes.of(value);
+  const AxisList &shape = seenAs ? *seenAs : axes.of(value);
   if (inlined.contains(value)) {
     SmallVector<std::string> x;
     for (Value operand : value.getDefiningOp()->getOperands())
@@ -212,21 +212,43 @@ std::string BodyPrinter::isFirstCopy(const AxisList &shape, bool inTile) const {
 // Shared memory: what changes lanes
 //===----------------------------------------------------------------------===//
 
+/// Indices of an atom that one tile has. What changes lanes is whole in each tile, so only the other atoms are cut.
+static int64_t extentInTile(const Atom &atom) {
+  return atom.tiles > 1 ? atom.registers * atom.lanes * atom.vector : atom.extent;
+}
+
+/// Strides of a value's axes in shared memory, which has what one tile has of the value, and how many numbers that is.
+static std::pair<SmallVector<int64_t>, int64_t> stagedStrides(const BodyAxes &axes, const AxisList &shape) {
+  SmallVector<int64_t> dims;
+  for (const AtomList &axis : shape) {
+    int64_t size = 1;
+    for (int atom : axis)
+      size *= extentInTile(axes[atom]);
+    dims.push_back(size);
+  }
+  return {rowMajor(dims), RefTensor::product(dims)};
+}
+
 static std::string stagedOffset(const BodyPrinter &printer, const BodyAxes &axes, const AxisList &shape,
                                 ArrayRef<int64_t> strides, int64_t from) {
   std::string text = std::to_string(from);
   for (auto [axis, stride] : llvm::zip(shape, strides)) {
     int64_t inner = stride;
     for (int atom : llvm::reverse(axis)) {
-      text += " + " + printer.index(atom) + " * " + std::to_string(inner);
-      inner *= axes[atom].extent;
+      int64_t extent = extentInTile(axes[atom]);
+      if (extent > 1) {
+        std::string place = printer.index(atom);
+        if (axes[atom].tiles > 1)
+          place += " % " + std::to_string(extent);
+        text += " + " + place + " * " + std::to_string(inner);
+      }
+      inner *= extent;
     }
   }
   return text;
 }
 
-void BodyPrinter::stage(Value value, const AxisList &shape, ArrayRef<int64_t> dims, ArrayRef<int64_t> strides,
-                        int64_t from) {
+void BodyPrinter::stage(Value value, const AxisList &shape, ArrayRef<int64_t> strides, int64_t from) {
   SmallVector<int> atoms = BodyAxes::atomsOf(shape);
   std::string guard = inside(atoms), copy = isFirstCopy(shape, /*inTile=*/true);
   if (!copy.empty())
@@ -246,12 +268,13 @@ void BodyPrinter::unstage(const Twine &target, const AxisList &shape, ArrayRef<i
 std::string BodyPrinter::stagedOperand(OpOperand &operand) {
   Value value = operand.get();
   const AxisList &to = axes.of(operand);
-  ArrayRef<int64_t> dims = getFeatureShape(value.getType());
-  SmallVector<int64_t> strides = rowMajor(dims);
+  if (fromMemory.count(value)) // It is read with other lanes.
+    return element(value, &to);
+  auto [strides, numbers] = stagedStrides(axes, axes.of(value));
   std::string copy = numbered(operand.getOwner()->getResult(0)) + "_" + std::to_string(operand.getOperandNumber());
-  staging = std::max<unsigned>(staging, RefTensor::product(dims));
+  staging = std::max<unsigned>(staging, numbers);
   out.line("gnnc::syncWarp();");
-  stage(value, axes.of(value), dims, strides, 0);
+  stage(value, axes.of(value), strides, 0);
   out.line("gnnc::syncWarp();");
   out.line(declaration(copy, to) + ";");
   unstage(copy, to, strides, 0);
@@ -260,26 +283,24 @@ std::string BodyPrinter::stagedOperand(OpOperand &operand) {
 
 void BodyPrinter::rearrange(Operation *op) {
   Value result = op->getResult(0);
-  SmallVector<int64_t> dims(getFeatureShape(result.getType())), strides = rowMajor(dims);
   out.line("gnnc::syncWarp();");
   if (auto slice = dyn_cast<SliceOp>(op)) {
-    ArrayRef<int64_t> from = getFeatureShape(slice.getInput().getType());
-    SmallVector<int64_t> inside = rowMajor(from);
-    staging = std::max<unsigned>(staging, RefTensor::product(from));
-    stage(slice.getInput(), axes.of(slice.getInput()), from, inside, 0);
+    auto [strides, numbers] = stagedStrides(axes, axes.of(slice.getInput()));
+    staging = std::max<unsigned>(staging, numbers);
+    stage(slice.getInput(), axes.of(slice.getInput()), strides, 0);
     out.line("gnnc::syncWarp();");
-    unstage(name(result), axes.of(result), inside, slice.getBegin() * inside[slice.getAxis()]);
+    unstage(name(result), axes.of(result), strides, slice.getBegin() * strides[slice.getAxis()]);
     return;
   }
-  staging = std::max<unsigned>(staging, RefTensor::product(dims));
+  auto [strides, numbers] = stagedStrides(axes, axes.of(result));
+  staging = std::max<unsigned>(staging, numbers);
   int64_t from = 0;
   for (Value operand : op->getOperands()) {
-    ArrayRef<int64_t> part = getFeatureShape(operand.getType());
     if (auto concat = dyn_cast<ConcatOp>(op)) {
-      stage(operand, axes.of(operand), part, strides, from);
-      from += part[concat.getAxis()] * strides[concat.getAxis()];
+      stage(operand, axes.of(operand), strides, from);
+      from += getFeatureShape(operand.getType())[concat.getAxis()] * strides[concat.getAxis()];
     } else {
-      stage(operand, axes.of(operand), part, rowMajor(part), 0);
+      stage(operand, axes.of(operand), stagedStrides(axes, axes.of(operand)).first, 0);
     }
   }
   out.line("gnnc::syncWarp();");

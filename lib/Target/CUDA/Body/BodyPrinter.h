@@ -147,9 +147,8 @@ private:
   /// Slices and joins whose parts are registers of each lane.
   void copyParts(mlir::Operation *op);
   void substitute(const AxisList &shape, int64_t axis, int64_t common, const std::string &part);
-  /// Writes an operand to the group's shared memory, its numbers in row-major order from `from` on.
-  void stage(Value value, const AxisList &shape, llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> strides,
-             int64_t from);
+  /// Writes what a tile has of an operand to the group's shared memory, from `from` on.
+  void stage(Value value, const AxisList &shape, llvm::ArrayRef<int64_t> strides, int64_t from);
   void unstage(const llvm::Twine &target, const AxisList &shape, llvm::ArrayRef<int64_t> strides, int64_t from);
   std::string stagedOperand(mlir::OpOperand &operand);
   std::string reduceLanes(llvm::StringRef function, llvm::ArrayRef<int> atoms, std::string value) const;

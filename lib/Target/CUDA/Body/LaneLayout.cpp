@@ -10,7 +10,8 @@
 // has fewer, if the next one can have them. Short atoms that it lacks stay in registers, where folding them costs no
 // exchange. Long ones get what lanes are left, or the lanes of atoms that no operation sees together with them (the
 // values' of an attention for its keys, if these are narrower); the latter cost nothing, so all but the shortest get
-// them.
+// them. Where the innermost atom is short and odd and a long one around it would be left with few lanes (128 channels
+// of 7 components), the long one comes first, if lanes then have less to do.
 //
 // Every tile walks over the members again. That costs little where all rows that a walk reads are cut (the heads of an
 // attention): each tile reads a part of its own. Where some rows are not, every tile reads those as a whole (the keys,
@@ -24,6 +25,7 @@
 #include "Body/RowParts.h"
 #include "StepMemory.h"
 #include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -44,6 +46,8 @@ constexpr int64_t kMostWalkRegisters = 192;
 constexpr double kSpillCost = 4;
 /// What of the cost is left where narrower accesses are worth their number.
 constexpr double kWorthNarrower = 0.75;
+/// What of the work is left where another axis than the innermost gets lanes first.
+constexpr double kWorthReordering = 0.75;
 /// Numbers of a shared operand that a lane may hold.
 constexpr int64_t kMostSharedRegisters = 32;
 /// What memory moves at least.
@@ -91,6 +95,7 @@ private:
   llvm::BitVector findWhole();
   int64_t widestHeld();
   void cutTiles();
+  int64_t work();
   double readAgain(int atom);
   int64_t memberRegisters();
   int64_t memberBits();
@@ -298,6 +303,26 @@ void Chooser::cutTiles() {
   }
 }
 
+/// Numbers that lanes compute of a row, the terms of sums, repeated and idle ones too.
+int64_t Chooser::work() {
+  int64_t total = 0;
+  for (Operation &op : sweep.getBody().front().without_terminator()) {
+    if (op.getNumResults() == 0 || isJoined(op.getResult(0)))
+      continue;
+    llvm::SmallSet<int, 8> atoms;
+    for (int atom : BodyAxes::atomsOf(axes.of(op.getResult(0))))
+      atoms.insert(atom);
+    for (OpOperand &operand : op.getOpOperands())
+      for (int atom : BodyAxes::atomsOf(axes.of(operand)))
+        atoms.insert(atom);
+    int64_t steps = 1;
+    for (int atom : atoms)
+      steps *= axes[atom].held();
+    total += steps;
+  }
+  return total * layout.tiles * layout.lanes;
+}
+
 int64_t Chooser::memberRegisters() {
   int64_t total = 0;
   for (Value operand : operandsOf(sweep))
@@ -401,6 +426,18 @@ LaneLayout Chooser::run() {
   if (!fits()) { // with several accesses a lane
     leavesLanes = false;
     cut(order, accessBits);
+  }
+  if (order.size() > 1 && !fits() && axes[order.front()].extent <= kLongestInRegisters &&
+      axes[order.front()].vector == 1) {
+    SmallVector<int> longestFirst(order);
+    llvm::stable_sort(longestFirst, [&](int a, int b) { return axes[a].extent > axes[b].extent; });
+    int64_t before = work(), tiles = layout.tiles;
+    cut(longestFirst, accessBits);
+    // More tiles would each read a part of the components, which lie side by side in memory.
+    if (layout.tiles <= tiles && work() < kWorthReordering * double(before))
+      order = longestFirst;
+    else
+      cut(order, accessBits);
   }
   // Where each index of the lanes' axis has many numbers, which lanes hold whole, narrower accesses have fewer of them
   // in a lane, and rows need not be cut into tiles.
