@@ -13,6 +13,7 @@
 #include "Product/SeparateEpilogue.h"
 #include "Product/ProductPrinter.h"
 #include "Sweep/SweepPrinter.h"
+#include "Tile/TileSweepPrinter.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "dialects/mpk/IR/SpreadRows.h"
 #include "mlir/IR/IRMapping.h"
@@ -76,7 +77,10 @@ FailureOr<DeviceStep> cuda::printWithRows(mpk::ProductOp product, StringRef name
   sweep.getBody().front().getTerminator()->setOperands(mapped);
 
   DeviceStep step = printProduct(plain, name, options, out);
-  FailureOr<DeviceStep> rows = printSweep(sweep, (name + "_rows").str(), /*isPart=*/false, out);
+  std::string rowName = (name + "_rows").str();
+  std::optional<DeviceStep> tiles = printTileSweep(sweep, rowName, options, out);
+  FailureOr<DeviceStep> rows =
+      tiles ? FailureOr<DeviceStep>(std::move(*tiles)) : printSweep(sweep, rowName, /*isPart=*/false, out);
   if (failed(rows))
     return failure();
   unsigned rowScratch = 0;
