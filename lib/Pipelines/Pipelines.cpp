@@ -68,6 +68,8 @@ void gnnc::populateRewritePipeline(OpPassManager &pm, const RewritePipelineOptio
   PhaseBuilder phase(pm, options.passes);
   // Movements that are written out are made whole, also those that factor-sums has left.
   phase.add(2, createRecognizePatterns());
+  // What is joined only to be moved at once.
+  phase.add(2, createSplitMovements());
   // Products and sums are cut by where their operands come from...
   phase.add(2, createSplitConcats());
   phase.add(2, createDistributeLinear());
@@ -98,6 +100,8 @@ void gnnc::populateRewritePipeline(OpPassManager &pm, const RewritePipelineOptio
   types.extents = options.extents;
   types.gradient = options.willDifferentiate;
   phase.add(2, createGroupTypes(types));
+  // When it is known what has few rows.
+  phase.add(2, createMoveTransposes());
   phase.merge(2);
 }
 
@@ -221,8 +225,10 @@ static constexpr PassPhase kPhases[] = {
        PassSelection passes = options.passes;
        // Pairs of a type and an element that several ranks lead to would be of several ranks. Afterwards, when programs
        // are about one rank's elements, they are not.
-       if (options.distributed)
+       if (options.distributed) {
          passes.leaveOut("group-types");
+         passes.leaveOut("split-movements"); // One exchange of a joined row instead of many.
+       }
        populateRewritePipeline(
            pm, {passes, options.extents, /*willDifferentiate=*/options.gradient, options.target.tilesInBlocks});
      }},

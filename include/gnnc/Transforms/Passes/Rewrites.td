@@ -66,6 +66,33 @@ def RecognizePatterns : Pass<"recognize-patterns", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def SplitMovements : Pass<"split-movements", "::mlir::ModuleOp"> {
+  let summary = "Move parts of joined rows apart where they are sliced again";
+  let description = [{
+    Applies to a concatenation that is moved or reduced, with functions of one operand before and after that, and then
+    only read by slices that take one part each. Each part that is read moves alone. Does not apply if a part is shared,
+    or if one of fewer than 8 numbers would be gathered alone.
+
+    ```mlir
+    func.func @f(%x: !edge8, %y: !edge4) -> (!node8, !node4) {
+      %0 = mpdfg.concat %x, %y axis 0 : (!edge8, !edge4) -> tensor<?x12xf32, #mpdfg.on<@edge>>
+      %1 = mpdfg.reduce sum %0 along @dst : tensor<?x12xf32, #mpdfg.on<@edge>> -> tensor<?x12xf32, #mpdfg.on<@node>>
+      %2 = mpdfg.slice %1 axis 0 from 0 : tensor<?x12xf32, #mpdfg.on<@node>> -> !node8
+      %3 = mpdfg.slice %1 axis 0 from 8 : tensor<?x12xf32, #mpdfg.on<@node>> -> !node4
+      return %2, %3 : !node8, !node4
+    }
+    // becomes
+    func.func @f(%x: !edge8, %y: !edge4) -> (!node8, !node4) {
+      %0 = mpdfg.reduce sum %x along @dst : !edge8 -> !node8
+      %1 = mpdfg.reduce sum %y along @dst : !edge4 -> !node4
+      return %0, %1 : !node8, !node4
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Joined rows split">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def ReorderBroadcast : Pass<"reorder-broadcast", "::mlir::ModuleOp"> {
   let summary = "Move contractions before the broadcasts of their operands (R1, R3)";
   let description = [{
@@ -182,6 +209,33 @@ def GroupTerms : Pass<"group-terms", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [Statistic<"numGrouped", "grouped", "Sums reordered">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
+def MoveTransposes : Pass<"move-transposes", "::mlir::ModuleOp"> {
+  let summary = "Transpose operands of few rows instead of those of many";
+  let description = [{
+    Applies to an elementwise operation of a transposed value with others that are shared, of a static space or broadcast
+    from one, or transposed alike. These are transposed back instead, and the result is transposed, which its users, all
+    contractions or transposes, do in their labels.
+
+    ```mlir
+    func.func @f(%x: tensor<?x4x3xf32, #mpdfg.on<@node>>, %t: tensor<3x4xf32>, %w: tensor<3x8xf32>) -> tensor<?x4x8xf32, #mpdfg.on<@node>> {
+      %0 = mpdfg.transpose %x [1, 0] : tensor<?x4x3xf32, #mpdfg.on<@node>> -> tensor<?x3x4xf32, #mpdfg.on<@node>>
+      %1 = mpdfg.binary add %t, %0 : tensor<3x4xf32>, tensor<?x3x4xf32, #mpdfg.on<@node>> -> tensor<?x3x4xf32, #mpdfg.on<@node>>
+      %2 = mpdfg.contract %1 [0, 1], %w [0, 2] -> [1, 2] : tensor<?x3x4xf32, #mpdfg.on<@node>>, tensor<3x8xf32> -> tensor<?x4x8xf32, #mpdfg.on<@node>>
+      return %2 : tensor<?x4x8xf32, #mpdfg.on<@node>>
+    }
+    // becomes
+    func.func @f(%x: tensor<?x4x3xf32, #mpdfg.on<@node>>, %t: tensor<3x4xf32>, %w: tensor<3x8xf32>) -> tensor<?x4x8xf32, #mpdfg.on<@node>> {
+      %0 = mpdfg.transpose %t [1, 0] : tensor<3x4xf32> -> tensor<4x3xf32>
+      %1 = mpdfg.binary add %0, %x : tensor<4x3xf32>, tensor<?x4x3xf32, #mpdfg.on<@node>> -> tensor<?x4x3xf32, #mpdfg.on<@node>>
+      %2 = mpdfg.contract %1 [1, 0], %w [0, 2] -> [1, 2] : tensor<?x4x3xf32, #mpdfg.on<@node>>, tensor<3x8xf32> -> tensor<?x4x8xf32, #mpdfg.on<@node>>
+      return %2 : tensor<?x4x8xf32, #mpdfg.on<@node>>
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numMoved", "moved", "Transposes moved">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
