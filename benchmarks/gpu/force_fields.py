@@ -1,10 +1,11 @@
 """Energies and forces of force fields: an exported object beside the module, eagerly and compiled.
 
-    python3 benchmarks gpu.force_fields [MODEL …] [--atoms 54 10648] [--device cpu] [--rounds 5]
+    python3 benchmarks gpu.force_fields [MODEL …] [--atoms 54 10648] [--device cpu] [--rounds 5] [--cuequivariance]
 
 A step begins with positions on the host and ends with forces there, as in ASE, on a list of neighbours that stays. Forces
-are compared first. Times are medians with the range of the rounds; ns/day are at 0.5 fs a step. MACE and NequIP are those
-of the packages mace-torch and nequip, with random weights, and are left out where these are not installed.
+are compared. One object, exported from the first size, serves all. Times are medians with the range of the rounds;
+ns/day are at 0.5 fs a step. MACE and NequIP are those of the packages mace-torch and nequip, with random weights, and
+are left out where these are not installed. What does not fit in the GPU's memory is said.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from gnnc._force_field import ForceField
 
 CUTOFF = 5.0
 DENSITY = 0.1  # atoms in a cubic Å, as in water
+
+Step = Callable[[], np.ndarray]
 
 
 class SchNet(nn.Module):
@@ -230,56 +233,81 @@ def told(times: list[float]) -> str:
     return f"{middle:.3f} [{times[0]:.3f}, {times[-1]:.3f}] ms, {43.2 / middle:.3g} ns/day"
 
 
-def measure(name: str, atoms: int, device: str, rounds: int, compiled: list[str]) -> None:
+def by_autograd(energy_of: Callable[..., Tensor], positions: np.ndarray, arguments: tuple[Tensor, ...]) -> Step:
+    """A step of a module: positions to the device, energies, their gradient, and forces back."""
+    types, like, edge_index, shifts, _ = arguments
+
+    def step() -> np.ndarray:
+        places = torch.from_numpy(positions).to(device=like.device, dtype=like.dtype).requires_grad_()
+        energy = energy_of(types, places, edge_index, shifts).sum()
+        return -torch.autograd.grad(energy, places)[0].cpu().numpy()
+
+    return step
+
+
+def with_cuequivariance(module: nn.Module) -> nn.Module:
+    """MACE with NVIDIA's kernels, as its package converts it."""
+    from mace.cli.convert_e3nn_cueq import run as convert
+
+    other = Mace.__new__(Mace)
+    nn.Module.__init__(other)
+    other.mace = convert(module.mace, device="cuda").eval()
+    for parameter in other.parameters():
+        parameter.requires_grad_(False)
+    return other
+
+
+def measure(name: str, sizes: list[int], device: str, rounds: int, compiled: list[str], cuequivariance: bool) -> None:
     torch.manual_seed(0)
     module = MODELS[name]().to(device).eval()
     for parameter in module.parameters():
         parameter.requires_grad_(False)
-    positions, pairs, cells, (types, _, edge_index, shifts, side) = liquid(atoms, device)
-    dtype = torch.get_default_dtype()
-    print(f"{name}, {atoms} atoms, {pairs.shape[1]} pairs", flush=True)
-
-    def by_autograd(energy_of: Callable[..., Tensor]) -> Callable[[], np.ndarray]:
-        def step() -> np.ndarray:
-            places = torch.from_numpy(positions).to(device=device, dtype=dtype).requires_grad_()
-            energy = energy_of(types, places, edge_index, shifts).sum()
-            return -torch.autograd.grad(energy, places)[0].cpu().numpy()
-
-        return step
-
+    contenders: dict[str, Callable[[], nn.Module]] = {"eager": lambda: module}
+    if cuequivariance and name == "mace":
+        contenders["cuEquivariance"] = lambda: with_cuequivariance(module)
+    for mode in compiled:
+        contenders[f"torch.compile ({mode})"] = lambda mode=mode: torch.compile(module, mode=mode)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.so"
         started = time.perf_counter()
-        example = (types, torch.tensor(positions, dtype=dtype, device=device), edge_index, shifts)
+        example = liquid(sizes[0], device)[3][:4]
         gnnc.export(module, example, path, forces="positions", stress=True, cutoff=CUTOFF, elements=["H", "O"])
-        export = time.perf_counter() - started
-        numbers, cell = np.where(types.cpu().numpy() == 1, 8, 1), np.eye(3) * float(side)
-        started = time.perf_counter()
-        field = ForceField(path, device=device)
+        print(f"{name}: exported in {time.perf_counter() - started:.1f} s", flush=True)
+        for atoms in sizes:
+            compare(path, atoms, device, rounds, contenders)
 
-        def own() -> np.ndarray:
-            return field(positions, numbers, pairs=pairs, unit_shifts=cells, cell=cell, virial=False).forces
 
-        own()
-        first = time.perf_counter() - started
-        eager = by_autograd(module)
-        expected = eager()
-        scale = float(np.abs(expected).max())
-        difference = float(np.abs(own() - expected).max()) / scale
-        print(f"  gnnc: exported in {export:.1f} s, loaded and first forces in {first:.2f} s", flush=True)
-        print(f"  gnnc {told(median(own, rounds))}; forces within {difference:.1e} of the largest", flush=True)
-    print(f"  eager {told(median(eager, rounds))}", flush=True)
-    for mode in compiled:
+def compare(path: Path, atoms: int, device: str, rounds: int, contenders: dict[str, Callable[[], nn.Module]]) -> None:
+    positions, pairs, cells, arguments = liquid(atoms, device)
+    types, *_, side = arguments
+    print(f"{atoms} atoms, {pairs.shape[1]} pairs", flush=True)
+    numbers, cell = np.where(types.cpu().numpy() == 1, 8, 1), np.eye(3) * float(side)
+    started = time.perf_counter()
+    field = ForceField(path, device=device)
+
+    def own() -> np.ndarray:
+        return field(positions, numbers, pairs=pairs, unit_shifts=cells, cell=cell, virial=False).forces
+
+    forces = own()
+    first = time.perf_counter() - started
+    print(f"  gnnc {told(median(own, rounds))}; loaded and first forces in {first:.2f} s", flush=True)
+    for contender, build in contenders.items():
         torch._dynamo.reset()
         with contextlib.suppress(KeyboardInterrupt):
             try:
                 started = time.perf_counter()
-                step = by_autograd(torch.compile(module, mode=mode))
-                step()
+                step = by_autograd(build(), positions, arguments)
+                expected = step()
                 took = time.perf_counter() - started
-                print(f"  torch.compile ({mode}) {told(median(step, rounds))}; compiled in {took:.1f} s", flush=True)
+                difference = float(np.abs(forces - expected).max() / np.abs(expected).max())
+                text = f"first forces in {took:.1f} s; gnnc's within {difference:.1e} of the largest"
+                print(f"  {contender} {told(median(step, rounds))}; {text}", flush=True)
             except Exception as error:
-                print(f"  torch.compile ({mode}): {type(error).__name__}: {str(error).splitlines()[0][:120]}", flush=True)
+                print(f"  {contender}: {type(error).__name__}: {str(error).splitlines()[0][:120]}", flush=True)
+            finally:
+                step = None
+                if device == "cuda":
+                    torch.cuda.empty_cache()
 
 
 def main() -> None:
@@ -290,16 +318,16 @@ def main() -> None:
     parser.add_argument("--double", action="store_true", help="float64 instead of float32")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--compiled", nargs="*", default=["default", "reduce-overhead"], help="modes of torch.compile")
+    parser.add_argument("--cuequivariance", action="store_true", help="MACE also with NVIDIA's kernels")
     args = parser.parse_args()
     torch.set_default_dtype(torch.float64 if args.double else torch.float32)
     for name in args.models or MODELS:
-        for atoms in args.atoms:
-            try:
-                measure(name, atoms, args.device, args.rounds, args.compiled)
-            except ImportError as error:
-                print(f"{name}: {error}", flush=True)
-            except (gnnc.Error, RuntimeError) as error:
-                print(f"{name}, {atoms} atoms: {type(error).__name__}: {str(error)[:300]}", flush=True)
+        try:
+            measure(name, args.atoms, args.device, args.rounds, args.compiled, args.cuequivariance)
+        except ImportError as error:
+            print(f"{name}: {error}", flush=True)
+        except (gnnc.Error, RuntimeError) as error:
+            print(f"{name}: {type(error).__name__}: {str(error)[:300]}", flush=True)
 
 
 if __name__ == "__main__":
