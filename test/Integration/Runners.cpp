@@ -76,12 +76,13 @@ static std::string nameOf(unsigned optLevel, int cpuLevel) {
   return "O" + std::to_string(optLevel) + (cpuLevel == 0 ? " baseline" : " v" + std::to_string(cpuLevel));
 }
 
-llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const frontend::ModelSpec &model,
-                                                                     unsigned optLevel, int cpuLevel, bool gradient) {
+llvm::Expected<std::unique_ptr<CompiledModel>>
+CompiledModel::create(const frontend::ModelSpec &model, unsigned optLevel, int cpuLevel, bool gradient, bool optimise) {
   CompileOptions options;
   options.gradient = gradient;
   options.optLevel = optLevel;
   options.cpuLevels = {cpuLevel};
+  options.optimiseCode = optimise;
   llvm::Expected<std::string> bytes = compile(model, options);
   if (!bytes)
     return bytes.takeError();
@@ -285,13 +286,19 @@ std::vector<std::unique_ptr<Runner>> test::compiledRunners(const frontend::Model
   std::vector<std::unique_ptr<Runner>> runners;
   if (isRecordingForDevice())
     return runners;
+  // LLVM's optimiser takes most of the time, so half of the ways do without it: what gnnc generates is tested in all.
+  struct Way {
+    unsigned optLevel;
+    int cpuLevel;
+    bool optimise;
+  };
   int best = bestProcessorLevel();
-  std::vector<std::pair<unsigned, int>> ways = {{0, 0}, {0, 3}, {1, best}, {2, 0}, {2, best}};
+  std::vector<Way> ways = {{0, 0, true}, {0, 3, false}, {1, best, false}, {2, 0, false}, {2, best, true}};
   if (best > 3)
-    ways.push_back({2, 3});
-  for (auto [optLevel, cpuLevel] : ways) {
+    ways.push_back({2, 3, false});
+  for (auto [optLevel, cpuLevel, optimise] : ways) {
     llvm::Expected<std::unique_ptr<CompiledModel>> compiled =
-        CompiledModel::create(model, optLevel, cpuLevel, gradient);
+        CompiledModel::create(model, optLevel, cpuLevel, gradient, optimise);
     if (compiled)
       runners.push_back(std::move(*compiled));
     else

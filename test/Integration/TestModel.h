@@ -88,10 +88,10 @@ int bestProcessorLevel();
 /// A model compiled to a temporary model.so, which is removed with this object.
 class CompiledModel : public Runner {
 public:
-  /// For one processor level: an object for several runs the code of one of them alone.
+  /// For one processor level: an object for several runs the code of one of them alone. `optimise`: by LLVM too.
   static llvm::Expected<std::unique_ptr<CompiledModel>> create(const frontend::ModelSpec &model, unsigned optLevel,
                                                                int cpuLevel = bestProcessorLevel(),
-                                                               bool gradient = false);
+                                                               bool gradient = false, bool optimise = true);
   /// As the options say.
   static llvm::Expected<std::unique_ptr<CompiledModel>> create(const frontend::ModelSpec &model,
                                                                const CompileOptions &options);
