@@ -37,6 +37,8 @@ constexpr int64_t kOperationsForTerm = 8;
 /// Numbers of a row that are kept rather than have a long body go on: to write and to read them takes less than what
 /// such a body reads anyway.
 constexpr int64_t kFewNumbers = 32;
+/// Rows so many times as wide as one that is joined: what it takes to keep that does not count beside them.
+constexpr int64_t kMuchWider = 8;
 int64_t operationsOfShared(Operation *op) {
   if (op->getNumResults() != 1 || getResidency(op->getResult(0).getType()))
     return 0;
@@ -65,6 +67,44 @@ bool bindsAxes(Operation *op) {
     if (getResidency(user->getResult(0).getType()))
       return true;
     llvm::append_range(pending, user->getUsers());
+  }
+  return false;
+}
+
+/// Whether an operation on rows of the same space has an operand or a result that is much wider than a row of
+/// `numbers`.
+bool meetsWideRows(Operation *op, int64_t numbers) {
+  auto isWide = [&](Value value) {
+    int64_t own = getFeatureElements(value.getType());
+    return getResidency(value.getType()) && own > kWidestFolded && own >= kMuchWider * numbers;
+  };
+  return isa<BinaryOp, ContractOp>(op) && (isWide(op->getResult(0)) || llvm::any_of(op->getOperands(), isWide));
+}
+
+/// A row that is joined or cut, and from which much wider rows are computed or which is computed from such, in one
+/// sweep: each lane would have all parts of its axis, and little of the axes of the wide rows.
+bool bindsWideRows(Value row, bool isCut) {
+  FlatSymbolRefAttr rows = getResidency(row.getType());
+  int64_t numbers = getFeatureElements(row.getType());
+  SmallVector<Operation *> pending;
+  auto follow = [&](Value value) {
+    if (!isCut)
+      llvm::append_range(pending, value.getUsers());
+    else if (Operation *op = value.getDefiningOp())
+      pending.push_back(op);
+  };
+  DenseSet<Operation *> seen;
+  for (follow(row); rows && !pending.empty();) {
+    Operation *op = pending.pop_back_val();
+    if (!seen.insert(op).second || op->getNumResults() != 1 || isa<ReduceOp, BroadcastOp>(op) || mpk::isFormed(op) ||
+        getResidency(op->getResult(0).getType()) != rows)
+      continue;
+    if (meetsWideRows(op, numbers))
+      return true;
+    if (isCut)
+      llvm::for_each(op->getOperands(), follow);
+    else
+      follow(op->getResult(0));
   }
   return false;
 }
@@ -189,9 +229,31 @@ void Grouping::requireWideFolds(func::FuncOp function) {
   }
 }
 
+void Grouping::requirePartsOfWideRows(func::FuncOp function) {
+  auto keep = [&](Value row, const char *what) {
+    Operation *op = row.getDefiningOp();
+    if (!op || isa<BroadcastOp>(op) || mpk::isFormed(op) || anchors.contains(op))
+      return;
+    remarkPassed(op, DEBUG_TYPE, "join", [&] { return std::string(what) + " row is kept beside much wider ones"; });
+    require(row);
+    apart.insert(op);
+  };
+  for (Operation &op : function.getBody().front())
+    if (auto join = dyn_cast<ConcatOp>(op); join && bindsWideRows(join.getResult(), /*isCut=*/false)) {
+      keep(join.getResult(), "a joined");
+    } else if (auto slice = dyn_cast<SliceOp>(op)) {
+      Value row = slice.getInput();
+      while (isView(row.getDefiningOp()))
+        row = row.getDefiningOp()->getOperand(0);
+      if (bindsWideRows(row, /*isCut=*/true))
+        keep(row, "a cut");
+    }
+}
+
 void Grouping::findAnchors(func::FuncOp function, bool fuse) {
   if (fuse) {
     requireLongJoins(function);
+    requirePartsOfWideRows(function);
     requireWideFolds(function);
   }
   for (Operation &op : function.getBody().front()) {
