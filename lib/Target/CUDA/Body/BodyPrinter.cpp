@@ -18,7 +18,7 @@ using namespace gnnc;
 using namespace gnnc::cuda;
 using namespace gnnc::mpdfg;
 
-static SmallVector<int64_t> rowMajor(ArrayRef<int64_t> dims) {
+SmallVector<int64_t> cuda::rowMajor(ArrayRef<int64_t> dims) {
   SmallVector<int64_t> strides(dims.size(), 1);
   for (size_t i = dims.size(); i-- > 1;)
     strides[i - 1] = strides[i] * dims[i];

@@ -47,6 +47,8 @@ llvm::StringRef heldType(mlir::Value value);
 
 /// A number as a Real of C++.
 std::string literal(double number);
+/// What one step along each axis is in memory.
+llvm::SmallVector<int64_t> rowMajor(llvm::ArrayRef<int64_t> dims);
 /// What an operation that looks at one number of each operand computes of these, as an expression.
 std::string elementwise(mlir::Operation *op, llvm::ArrayRef<std::string> operands);
 
@@ -127,6 +129,9 @@ private:
     int atom = -1; ///< whose neighbours it takes; -1: it takes one number
     int64_t numbers = 1;
     bool apart = false; ///< the numbers do not lie side by side in registers
+    /// Atoms inside that of the lanes' vectors of which each lane has all, outermost first: with the vector's own they
+    /// are one run in memory.
+    llvm::SmallVector<int, 2> within;
   };
 
   std::string numbered(Value value) const;
@@ -134,6 +139,11 @@ private:
   bool isOfMemory(Value value) const;
   llvm::SmallVector<int> registerOrder(const AxisList &shape) const;
   Access accessTo(const AxisList &shape, const RowPart &place) const;
+  Access runOf(const AxisList &shape, const RowPart &place) const;
+  /// Opens loops over the accesses of a run; `each` are an access's registers, `offset` is where the run
+  /// begins.
+  void openRun(const AxisList &shape, const RowPart &place, const Access &access, Part part, const std::string &guard,
+               const std::string &registers, llvm::SmallVectorImpl<std::string> &each, std::string &offset);
   /// The register that comes `n` after another one along an atom.
   std::string neighbour(const std::string &registers, int atom, int64_t n) const;
   /// Defines what the loop over `access` does not: it takes all of its registers at once.

@@ -14,6 +14,9 @@
 
 #include "Body/BodyPrinter.h"
 #include "Body/RowParts.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace gnnc;
@@ -51,11 +54,90 @@ BodyPrinter::Access BodyPrinter::accessTo(const AxisList &shape, const RowPart &
     return isAligned(place, axes[atom].vector) ? Access{atom, axes[atom].vector} : Access();
   if (axes[atom].lanes > 1 || axes[atom].isPadded())
     return {};
+  if (Access run = runOf(shape, place); !run.within.empty() && axes[atom].registers % mostNumbers != 0)
+    return run;
   bool apart = llvm::is_contained(BodyAxes::atomsOf(shape), layout.vectorAtom) || registerOrder(shape).back() != atom;
   for (int64_t numbers = mostNumbers; numbers > 1; numbers /= 2)
     if (axes[atom].registers % numbers == 0 && isAligned(place, numbers))
       return {atom, numbers, apart};
   return {};
+}
+
+/// A run of whole atoms behind the lanes' vectors.
+BodyPrinter::Access BodyPrinter::runOf(const AxisList &shape, const RowPart &place) const {
+  Access access;
+  int64_t inner = 1; // numbers of the atoms within
+  SmallVector<int64_t> strides = rowMajor(place.dims);
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    if (strides[axis] != inner && !shape[axis].empty())
+      return {}; // Something else lies in between.
+    for (int atom : llvm::reverse(shape[axis])) {
+      if (atom == layout.vectorAtom) {
+        access.atom = atom;
+        break;
+      }
+      if (axes[atom].held() != axes[atom].extent)
+        return {};
+      access.within.insert(access.within.begin(), atom);
+      inner *= axes[atom].extent;
+    }
+    if (access.atom >= 0)
+      break;
+  }
+  if (access.atom < 0 || access.within.empty())
+    return {};
+  // All other strides are multiples of what the row and its axes have.
+  int64_t run = axes[access.atom].vector * inner, common = place.first;
+  for (auto [stride, atoms] : llvm::zip(strides, shape))
+    if (stride > inner)
+      common = std::gcd(common, stride);
+  common = std::gcd(common, RefTensor::product(place.dims));
+  for (int64_t numbers = mostNumbers; numbers > 1; numbers /= 2)
+    if (run % numbers == 0 && common % numbers == 0) {
+      access.numbers = numbers;
+      access.apart = true;
+      return access;
+    }
+  return {};
+}
+
+void BodyPrinter::openRun(const AxisList &shape, const RowPart &place, const Access &access, Part part,
+                          const std::string &guard, const std::string &registers, SmallVectorImpl<std::string> &each,
+                          std::string &offset) {
+  int64_t vector = axes[access.atom].vector, inner = 1;
+  SmallVector<int> outer;
+  for (int atom : BodyAxes::atomsOf(shape))
+    if (!llvm::is_contained(access.within, atom))
+      outer.push_back(atom);
+  for (int atom : access.within)
+    inner *= axes[atom].extent;
+  std::string name = atomName(access.atom);
+  std::string begin = loops(outer, access.atom, vector);
+  if (axes[access.atom].held() == vector) {
+    out.open(llvm::StringRef(begin).rtrim());
+    out.line("constexpr int " + name + " = 0;");
+    begin.clear();
+  }
+  for (int atom : access.within)
+    substituted[atom] = "0";
+  offset = this->offset(shape, place.dims, part);
+  // The guard is about the vector as a whole.
+  out.open(begin + "GNNC_FOR_STEP(run, " + std::to_string(vector * inner) + ", " + std::to_string(access.numbers) +
+           ")" + (guard.empty() ? "" : " if (" + guard + ")"));
+  for (int64_t n = 0; n < access.numbers; ++n) {
+    std::string at = n == 0 ? "run" : "(run + " + std::to_string(n) + ")";
+    int64_t stride = inner;
+    substituted[access.atom] = name + " + " + at + " / " + std::to_string(inner);
+    for (int atom : access.within) {
+      stride /= axes[atom].extent;
+      substituted[atom] =
+          (stride == 1 ? at : at + " / " + std::to_string(stride)) + " % " + std::to_string(axes[atom].extent);
+    }
+    each.push_back(registers + subscripts(shape));
+  }
+  substituted.erase(access.atom);
+  for (int atom : access.within)
+    substituted.erase(atom);
 }
 
 std::string BodyPrinter::neighbour(const std::string &registers, int atom, int64_t n) const {
@@ -80,10 +162,28 @@ void BodyPrinter::loadRow(Value argument, const Twine &pointer, llvm::StringRef 
   SmallVector<int> atoms = BodyAxes::atomsOf(shape);
   Access access = accessTo(shape, place);
   std::string guard = inside(atoms), target = name(argument) + subscripts(shape);
-  bool single = openSingle(access);
   std::string condition = defined.str();
   if (!guard.empty())
     condition = condition.empty() ? guard : "(" + condition + ") && " + guard;
+  if (!access.within.empty()) {
+    SmallVector<std::string> each;
+    std::string at, count = std::to_string(access.numbers);
+    openRun(shape, place, access, part, /*guard=*/"", name(argument), each, at);
+    out.line("Real side[" + count + "];");
+    std::string load = (converts ? "gnnc::readRow<" : "gnnc::load<") + count + ">(side, " + pointer.str() +
+                       (part == Part::Whole && place.first ? " + " + std::to_string(place.first) : "") + " + " + at +
+                       " + run);";
+    out.line(condition.empty()
+                 ? load
+                 : "if (" + condition + ") " + load + " else gnnc::fill<" + count + ">(side, " + literal(fill) + ");");
+    for (auto [n, number] : llvm::enumerate(each))
+      out.line(number + " = side[" + std::to_string(n) + "];");
+    out.close();
+    if (axes[access.atom].held() == axes[access.atom].vector)
+      out.close();
+    return;
+  }
+  bool single = openSingle(access);
   std::string width = std::to_string(access.numbers), to = access.apart ? "side" : addressOf(target);
   std::string load = (converts ? "gnnc::readRow<" : "gnnc::load<") + width + ">(" + to + ", " + pointer.str() +
                      (part == Part::Whole && place.first ? " + " + std::to_string(place.first) : "") + " + " +
@@ -134,6 +234,19 @@ void BodyPrinter::storeRegisters(const std::string &registers, bool inRegisters,
   std::string guard = inside(atoms), copy = isFirstCopy(shape);
   if (!copy.empty())
     guard = guard.empty() ? copy : copy + " && " + guard;
+  if (!access.within.empty()) {
+    SmallVector<std::string> each;
+    std::string at, count = std::to_string(access.numbers);
+    std::string held = registers.substr(0, registers.size() - subscripts(shape).size());
+    openRun(shape, place, access, Part::Whole, guard, held, each, at);
+    out.line("const Real side[" + count + "] = {" + llvm::join(each, ", ") + "};");
+    out.line((converts ? "gnnc::writeRow<" : "gnnc::store<") + count + ">(" + pointer +
+             (place.first ? " + " + std::to_string(place.first) : "") + " + " + at + " + run, side);");
+    out.close();
+    if (axes[access.atom].held() == axes[access.atom].vector)
+      out.close();
+    return;
+  }
   bool single = openSingle(access);
   std::string at =
       pointer + (place.first ? " + " + std::to_string(place.first) : "") + " + " + offset(shape, place.dims);
