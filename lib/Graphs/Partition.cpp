@@ -13,6 +13,7 @@
 
 #include "gnnc/Graphs/Partition.h"
 #include "Neighbours.h"
+#include "gnnc/Support/RelationNames.h"
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -42,8 +43,7 @@ void GraphStructure::chooseAlong() {
     if (isTarget[number] || space.along)
       continue;
     for (auto [m, map] : llvm::enumerate(maps)) {
-      llvm::StringRef name = map.name;
-      bool isDst = name == "dst" || name.ends_with(".dst");
+      bool isDst = isTargetEnd(map.name);
       if (map.from == number && map.to != number && (!space.along || isDst))
         space.along = m;
       if (map.from == number && map.to != number && isDst)

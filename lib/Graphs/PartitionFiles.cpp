@@ -7,6 +7,7 @@
 
 #include "gnnc/Graphs/PartitionFiles.h"
 #include "gnnc/Graphs/GraphEdges.h"
+#include "gnnc/Support/RelationNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -209,17 +210,20 @@ llvm::Error PartitionedGraph::findMaps(const PartitionOptions &options) {
     llvm::StringRef name = map.name;
     if (name == "batch")
       continue;
-    bool isSrc = name == "src" || name.ends_with(".src"), isDst = name == "dst" || name.ends_with(".dst");
-    std::string relation = name.contains('.') ? name.rsplit('.').first.str() : "edge_index";
+    std::optional<RelationEnd> end = relationEndOf(name);
+    llvm::StringRef relation = relationTensorOf(name);
     if (const FileTensor *tensor = file->find(map.name)) {
       if (llvm::Error error = readMap(*tensor, map.name, map.from, map.to))
         return error;
-    } else if (const FileTensor *ends = file->find(relation); (isSrc || isDst) && ends && !roles.count(relation)) {
+    } else if (const FileTensor *ends = relation.empty() ? nullptr : file->find(relation.str());
+               ends && !roles.count(relation.str())) {
       auto other = llvm::find_if(options.maps, [&](const PartitionOptions::Map &m) {
-        return m.from == map.from && m.name != map.name && llvm::StringRef(m.name).ends_with(isSrc ? "dst" : "src");
+        std::optional<RelationEnd> its = relationEndOf(m.name);
+        return m.from == map.from && its && its != end;
       });
-      std::string end = other == options.maps.end() ? map.to : other->to;
-      if (llvm::Error error = readRelation(*ends, map.from, isSrc ? map.to : end, isSrc ? end : map.to))
+      std::string far = other == options.maps.end() ? map.to : other->to;
+      bool isSource = end == RelationEnd::Source;
+      if (llvm::Error error = readRelation(*ends, map.from, isSource ? map.to : far, isSource ? far : map.to))
         return error;
     }
   }

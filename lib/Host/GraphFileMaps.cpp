@@ -6,21 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Host/GraphFile.h"
+#include "gnnc/Support/RelationNames.h"
 
 #include <numeric>
 
 using namespace gnnc;
 
-/// The relation that `follows.src` belongs to; empty for other names.
-static llvm::StringRef relationOf(llvm::StringRef map) {
-  return map.ends_with(".src") || map.ends_with(".dst") ? map.drop_back(4) : llvm::StringRef();
-}
-
 /// The tensor that a map's data is usually under; the rows of a relation are one tensor.
 static std::string dataNameOf(const MapInfo &map) {
-  if (map.name == "src" || map.name == "dst")
-    return "edge_index";
-  if (llvm::StringRef relation = relationOf(map.name); !relation.empty())
+  if (llvm::StringRef relation = relationTensorOf(map.name); !relation.empty())
     return relation.str();
   return map.name == "etype"   ? "edge_type"
          : map.name == "ntype" ? "node_type"
@@ -99,7 +93,7 @@ llvm::Expected<int64_t> BoundGraph::findExtent(const SpaceInfo &space) {
     starting = starting ? starting : &map;
     if (const FileTensor *each = file->find(targetsNameOf(map, *file)); each && each->shape.size() == 1)
       return each->elements;
-    if (const FileTensor *rows = file->find(relationOf(map.name)); rows && rows->shape.size() == 2)
+    if (const FileTensor *rows = file->find(relationTensorOf(map.name)); rows && rows->shape.size() == 2)
       return rows->shape[1];
   }
   // Where a map starts, its data tells the extent: that is what to ask for.
@@ -140,13 +134,13 @@ llvm::Error BoundGraph::bindMap(const MapInfo &map) {
     addIndex(map, **tensor, 0, (*tensor)->elements, GNNC_INDEX_EACH);
     return llvm::Error::success();
   }
-  if (isEnd || !relationOf(map.name).empty()) {
+  if (!relationTensorOf(map.name).empty()) {
     tensor = findIndices(name, 2);
     if (!tensor)
       return tensor.takeError();
     if (*tensor) {
       int64_t length = (*tensor)->shape[1];
-      addIndex(map, **tensor, llvm::StringRef(map.name).ends_with("dst") ? length : 0, length, GNNC_INDEX_EACH);
+      addIndex(map, **tensor, isTargetEnd(map.name) ? length : 0, length, GNNC_INDEX_EACH);
       return llvm::Error::success();
     }
   }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Distribution/RemoteMaps.h"
+#include "gnnc/Support/RelationNames.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -63,9 +64,8 @@ LogicalResult RemoteMaps::chooseAlong(ArrayRef<std::string> along) {
   llvm::DenseMap<Attribute, int64_t> summed = numbersSummed();
   // Of equal ones the one that is called dst, else the first.
   auto isBetter = [&](MapOp map, StringAttr chosen) {
-    auto isDst = [](StringRef name) { return name == "dst" || name.ends_with(".dst") || name.ends_with("_dst"); };
     int64_t own = summed.lookup(map.getSymNameAttr()), other = summed.lookup(chosen);
-    return own != other ? own > other : isDst(map.getSymName()) && !isDst(chosen.getValue());
+    return own != other ? own > other : isTargetEnd(map.getSymName()) && !isTargetEnd(chosen.getValue());
   };
   for (MapOp map : maps) {
     StringAttr from = map.getFromAttr().getAttr();
