@@ -39,6 +39,8 @@ constexpr int64_t kOperationsForTerm = 8;
 constexpr int64_t kFewNumbers = 32;
 /// Rows so many times as wide as one that is joined: what it takes to keep that does not count beside them.
 constexpr int64_t kMuchWider = 8;
+/// Shorter rows are a few registers of each lane, whatever they are joined of.
+constexpr int64_t kLeastKept = 512;
 int64_t operationsOfShared(Operation *op) {
   if (op->getNumResults() != 1 || getResidency(op->getResult(0).getType()))
     return 0;
@@ -94,7 +96,9 @@ bool bindsWideRows(Value row, bool isCut) {
       pending.push_back(op);
   };
   DenseSet<Operation *> seen;
-  for (follow(row); rows && !pending.empty();) {
+  if (!rows || numbers < kLeastKept)
+    return false;
+  for (follow(row); !pending.empty();) {
     Operation *op = pending.pop_back_val();
     if (!seen.insert(op).second || op->getNumResults() != 1 || isa<ReduceOp, BroadcastOp>(op) || mpk::isFormed(op) ||
         getResidency(op->getResult(0).getType()) != rows)

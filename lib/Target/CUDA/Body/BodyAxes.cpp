@@ -108,6 +108,7 @@ private:
 };
 
 struct AxisBuilder {
+  bool alone = true;
   Pieces pieces;
   DenseMap<Value, AxisList> axes;
   DenseMap<OpOperand *, AxisList> staged;
@@ -312,7 +313,7 @@ void AxisBuilder::visit(Operation *op) {
       }
     return true;
   };
-  if (op->getNumOperands() > 1)
+  if (alone && op->getNumOperands() > 1)
     for (bool isArgument : {true, false})
       for (OpOperand &operand : op->getOpOperands())
         if (isOperand(operand.get()) == isArgument && tryAlone(operand))
@@ -327,8 +328,9 @@ void AxisBuilder::visit(Operation *op) {
   assert(paired && "copies have no pieces in common with anything");
 }
 
-BodyAxes::BodyAxes(mpk::SweepOp sweep, bool ties) {
+BodyAxes::BodyAxes(mpk::SweepOp sweep, bool ties, bool alone) {
   AxisBuilder builder;
+  builder.alone = alone;
   for (Value operand : operandsOf(sweep))
     (void)builder.of(operand);
   for (Operation &op : sweep.getBody().front())

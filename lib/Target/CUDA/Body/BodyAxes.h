@@ -52,8 +52,10 @@ int64_t commonPart(mlir::Operation *sliceOrConcat);
 class BodyAxes {
 public:
   /// `ties`: axes of equal size that no operation sees together share lanes even where one of them could be cut into
-  /// tiles and the other could not.
-  BodyAxes(mpk::SweepOp sweep, bool ties);
+  /// tiles and the other could not. `alone`: of an operation whose operands do not pair, one changes lanes, along the
+  /// axes in which it has to, where that is enough; else all do, along all axes, which then have no lanes in common
+  /// with others.
+  BodyAxes(mpk::SweepOp sweep, bool ties, bool alone);
 
   unsigned size() const { return atoms.size(); }
   Atom &operator[](int atom) { return atoms[atom]; }
@@ -64,6 +66,7 @@ public:
   const AxisList &of(mlir::OpOperand &operand) const;
   /// The operand has to change lanes on its way, through shared memory.
   bool isStaged(mlir::OpOperand &operand) const { return staged.contains(&operand); }
+  bool hasStaged() const { return !staged.empty(); }
   /// The result is put together in shared memory: a join or a part of a long axis, a change of shape that splits
   /// otherwise.
   bool isRearrangement(mlir::Operation *op) const { return rearranged.contains(op); }

@@ -17,7 +17,8 @@
 // attention): each tile reads a part of its own. Where some rows are not, every tile reads those as a whole (the keys,
 // where the features of values are cut), so such a cut is for rows that no registers could hold. For the same reason
 // there are two ways to lay out a body: keys and values may share lanes, and then neither's features can be cut, or
-// not. The one whose walks read less is taken.
+// not. The one whose walks read less is taken. And there are two ways to lay out an operation whose operands do not
+// pair (BodyAxes.h), of which that is taken whose widest row has registers, or whose lanes have less to do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,6 +76,10 @@ public:
   double readOfMember();
   /// What the layout costs, in numbers that a lane loads of one member, in all tiles together.
   double cost();
+  /// Numbers that lanes compute of a row, the terms of sums, repeated and idle ones too.
+  int64_t work();
+  /// Numbers of the widest row beyond those that have registers.
+  int64_t spilled() { return std::max<int64_t>(0, widestHeld() - kMostWalkRegisters); }
   /// Some atom has the lanes of another.
   bool sharesLanes() const { return hasSharedLanes; }
   /// Nothing had to be cut, and nothing is held that should have been.
@@ -95,7 +100,6 @@ private:
   llvm::BitVector findWhole();
   int64_t widestHeld();
   void cutTiles();
-  int64_t work();
   double readAgain(int atom);
   int64_t memberRegisters();
   int64_t memberBits();
@@ -303,7 +307,6 @@ void Chooser::cutTiles() {
   }
 }
 
-/// Numbers that lanes compute of a row, the terms of sums, repeated and idle ones too.
 int64_t Chooser::work() {
   int64_t total = 0;
   for (Operation &op : sweep.getBody().front().without_terminator()) {
@@ -468,17 +471,35 @@ LaneLayout Chooser::run() {
   return layout;
 }
 
-BodyLayout cuda::layOut(mpk::SweepOp sweep, const SweepPlan &plan) {
-  BodyLayout together{BodyAxes(sweep, /*ties=*/true), LaneLayout()};
+/// A layout, numbers of its widest row that have no register, and what lanes compute.
+struct Candidate {
+  int64_t spilled, work;
+  bool fits;
+  BodyLayout layout;
+};
+
+static Candidate layOutWith(mpk::SweepOp sweep, const SweepPlan &plan, bool alone) {
+  BodyLayout together{BodyAxes(sweep, /*ties=*/true, alone), LaneLayout()};
   Chooser chooser(sweep, plan, together.axes);
   together.lanes = chooser.run();
   if (chooser.fits())
-    return together;
-  BodyLayout apart{BodyAxes(sweep, /*ties=*/false), LaneLayout()};
+    return {chooser.spilled(), chooser.work(), true, std::move(together)};
+  BodyLayout apart{BodyAxes(sweep, /*ties=*/false, alone), LaneLayout()};
   Chooser other(sweep, plan, apart.axes);
   apart.lanes = other.run();
   // Where no more is read, rows that can be cut into tiles hold fewer numbers in a lane. Those that are neighbours in
   // memory are one access only in the atom that both rows have in common.
   bool isLess = other.cost() < chooser.cost() || (other.cost() == chooser.cost() && !other.sharesLanes());
-  return isLess ? std::move(apart) : std::move(together);
+  if (isLess)
+    return {other.spilled(), other.work(), other.fits(), std::move(apart)};
+  return {chooser.spilled(), chooser.work(), false, std::move(together)};
+}
+
+BodyLayout cuda::layOut(mpk::SweepOp sweep, const SweepPlan &plan) {
+  Candidate alone = layOutWith(sweep, plan, /*alone=*/true);
+  if (alone.fits || !alone.layout.axes.hasStaged())
+    return std::move(alone.layout);
+  Candidate all = layOutWith(sweep, plan, /*alone=*/false);
+  bool isLess = all.spilled != alone.spilled ? all.spilled < alone.spilled : all.work < alone.work;
+  return std::move((isLess ? all : alone).layout);
 }
