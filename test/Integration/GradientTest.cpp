@@ -90,7 +90,9 @@ void checkCompiled(frontend::ModelSpec model, bool doublePrecision, const std::v
     // Old and new processors in turn: each has code of its own.
     const int levels[] = {0, 3, bestProcessorLevel()};
     int cpuLevel = levels[doublePrecision ? 2 - optLevel : optLevel];
-    auto compiled = CompiledModel::create(model, optLevel, cpuLevel, /*gradient=*/true);
+    // LLVM's optimiser takes most of the time: as most models are compiled alone.
+    bool optimise = optLevel == 2 && (!doublePrecision || testsEverything());
+    auto compiled = CompiledModel::create(model, optLevel, cpuLevel, /*gradient=*/true, optimise);
     ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
     double tolerance = doublePrecision ? 1e-11 : 2e-5;
     std::string way = std::string(doublePrecision ? "f64 " : "f32 ") + (*compiled)->name();

@@ -187,7 +187,7 @@ static Outcome tryModel(const RandomSeed &seed) {
 }
 
 TEST(RandomGradients, AreTheInterpretersAndSlopes) {
-  SeedRun run("gradients", /*full=*/10, /*small=*/25);
+  SeedRun run("gradients", /*full=*/3, /*small=*/10);
   while (std::optional<RandomSeed> seed = run.next())
     run.report(tryModel(*seed));
   RecordProperty("Models", std::to_string(run.tried()));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomSeeds.h"
+#include "TestModel.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -40,7 +41,7 @@ static BodySize bodyOf(llvm::StringRef text) {
   return text == "small" ? BodySize::Small : BodySize::Full;
 }
 
-/// The lines `TEST SEED BODY` of RandomSeeds.txt for a test; `#` begins a comment.
+/// The lines `TEST SEED BODY` of RandomSeeds.txt for a test; `everything` may follow, and `#` begins a comment.
 static std::vector<RandomSeed> regressions(const std::string &test) {
   std::vector<RandomSeed> seeds;
   auto buffer = llvm::MemoryBuffer::getFile(GNNC_RANDOM_SEEDS_FILE);
@@ -54,8 +55,9 @@ static std::vector<RandomSeed> regressions(const std::string &test) {
     line.split('#').first.split(words, ' ', -1, /*KeepEmpty=*/false);
     if (words.empty())
       continue;
-    EXPECT_EQ(words.size(), 3u) << line.str();
-    if (words.size() == 3 && words[0] == test)
+    bool isLong = words.size() == 4 && words[3] == "everything";
+    EXPECT_TRUE(words.size() == 3 || isLong) << line.str();
+    if (words.size() >= 3 && words[0] == test && (!isLong || testsEverything()))
       seeds.push_back({number<uint64_t>(words[1], GNNC_RANDOM_SEEDS_FILE), bodyOf(words[2])});
   }
   return seeds;

@@ -245,11 +245,9 @@ std::vector<Way> test::allWays(const RandomSeed &seed, bool gradient) {
   size_t compiled = ways.size() - interpreted;
   for (size_t i = 0; i < compiled; ++i) {
     Way &way = ways[interpreted + i];
-    // Of a full body one way and the next but one, so that any two meet another seed's; of a small one none every
-    // other time.
+    // Of a full body one way, of a small one none every other time.
     uint64_t turn = seed.body == BodySize::Full ? seed.number : seed.number / 2;
-    way.optimise = seed.body == BodySize::Full ? turn % compiled == i || (turn + 2) % compiled == i
-                                               : seed.number % 2 == 0 && turn % compiled == i;
+    way.optimise = turn % compiled == i && (seed.body == BodySize::Full || seed.number % 2 == 0);
     // The level changes once each of the ways has been an optimised one.
     way.cpuLevel = (turn / compiled + i) % 2 ? 3 : 4;
     if (seed.number % 4 >= 2 && (way.optLevel == 1 || way.save == SaveKind::All))

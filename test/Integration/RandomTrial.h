@@ -49,10 +49,10 @@ struct Way {
   std::string name() const;
 };
 /// The ways to try a seed. Code generation takes most of the time, so each compiled way is for one processor level:
-/// they alternate over the ways, and with the seed, so that every way meets both. LLVM optimises the code of two ways
-/// of a full body, others for each seed, and of one way of every other small body. Of half of the seeds, some ways keep
-/// kernels short. `gradient`: with the two ways that differ for gradients alone; every other
-/// seed, the first of them computes the forward half again by segments instead of as a whole.
+/// they alternate over the ways, and with the seed, so that every way meets both. LLVM optimises the code of one way
+/// of a full body, another for each seed, and of one way of every other small body. Of half of the seeds, some ways
+/// keep kernels short. `gradient`: with the two ways that differ for gradients alone; every other seed, the first of
+/// them computes the forward half again by segments instead of as a whole.
 std::vector<Way> allWays(const RandomSeed &seed, bool gradient = false);
 
 /// How to compile a model that way, for a processor level that this machine has.

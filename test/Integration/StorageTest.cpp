@@ -153,6 +153,7 @@ TEST_P(StorageLayers, EqualTheInterpreter) {
           continue;
         if (baseline)
           options.cpuLevels = {0};
+        options.optimiseCode = optLevel == 2 && !baseline; // It takes most of the time.
         llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::create(*model, options);
         ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
         llvm::Expected<Tensors> actual = (*compiled)->run(graph, tensors);

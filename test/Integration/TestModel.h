@@ -85,6 +85,9 @@ public:
 /// The highest of the processor levels (CompileOptions::cpuLevels) whose code this machine runs.
 int bestProcessorLevel();
 
+/// Whether GNNC_TEST_EVERYTHING is set: what continuous integration takes in turn or leaves out is all tested.
+bool testsEverything();
+
 /// A model compiled to a temporary model.so, which is removed with this object.
 class CompiledModel : public Runner {
 public:
@@ -115,11 +118,12 @@ private:
   int threads = 2;
 };
 
-/// The interpreter, and the model compiled at -O0, -O1 and -O2, among them for each processor level that this machine
-/// runs. A failure to compile is reported to the running test. With `gradient` each also takes `grad.y` for each output
-/// y and gives `grad.x` for each parameter and input x. Where this machine has a GPU and NVRTC, also at -O0 and -O2 on
-/// it. With the environment variable GNNC_DEVICE_CASES, what a GPU would have to run is written to the folder it names,
-/// for test/Device/Replay.cpp on another machine, and nothing is compiled for this one.
+/// The interpreter, and the model compiled at -O0, at -O2, and in one of the other ways that testsEverything() has all
+/// of: at each level, and for each processor level that this machine runs. A failure to compile is reported to the
+/// running test. With `gradient` each also takes `grad.y` for each output y and gives `grad.x` for each parameter and
+/// input x. Where this machine has a GPU and NVRTC, also at -O0 and -O2 on it. With the environment variable
+/// GNNC_DEVICE_CASES, what a GPU would have to run is written to the folder it names, for test/Device/Replay.cpp on
+/// another machine, and nothing is compiled for this one.
 std::vector<std::unique_ptr<Runner>> allRunners(const frontend::ModelSpec &model, bool gradient = false);
 
 /// Of these the compiled ones that run here; none with GNNC_DEVICE_CASES.

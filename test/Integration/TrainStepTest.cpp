@@ -93,6 +93,7 @@ TEST_P(TrainStep, EqualsTheInterpreter) {
     CompileOptions options;
     options.optLevel = optLevel;
     options.save = save;
+    options.optimiseCode = optLevel == 2 && save == SaveKind::Auto; // It takes most of the time.
     options.cpuLevels = {optLevel == 1 ? 0 : save == SaveKind::Auto ? bestProcessorLevel() : 3};
     auto compiled = CompiledModel::create(*spec, options);
     ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());

@@ -90,6 +90,7 @@ std::vector<std::unique_ptr<CompiledModel>> compileAll(const frontend::ModelSpec
       options.gradient = gradient;
       options.save = save;
       options.cpuLevels = {3};
+      options.optimiseCode = optLevel == 2; // It takes most of the time.
       auto compiled = CompiledModel::create(model, options);
       if (compiled)
         all.push_back(std::move(*compiled));
