@@ -41,13 +41,16 @@ SmallVector<int64_t> inverted(ArrayRef<int64_t> permutation) {
   return inverse;
 }
 
-/// Whether all that a value has are rows of a space whose extent is known, or one row.
+/// Rows of a static space that are few beside those of a graph: of types, not of a table of users.
+constexpr int64_t kFewRows = 1024;
+
+/// Whether a value is shared, or has the rows of a small static space.
 bool hasFewRows(Operation *from, Value value) {
   FlatSymbolRefAttr rows = getResidency(value.getType());
   if (!rows)
     return true;
   auto space = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(from, rows);
-  return space && space.getKind() == SpaceKind::Static;
+  return space && space.getKind() == SpaceKind::Static && int64_t(*space.getExtent()) <= kFewRows;
 }
 
 struct MoveTransposes : public gnnc::impl::MoveTransposesBase<MoveTransposes> {

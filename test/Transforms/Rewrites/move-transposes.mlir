@@ -4,7 +4,9 @@
 
 mpdfg.space @node root
 mpdfg.space @kind static {extent = 3 : i64}
+mpdfg.space @user static {extent = 1000000 : i64}
 mpdfg.map @type root from @node to @kind
+mpdfg.map @who root from @node to @user
 
 !x = tensor<?x4x6xf32, #mpdfg.on<@node>>
 !xt = tensor<?x6x4xf32, #mpdfg.on<@node>>
@@ -39,6 +41,17 @@ func.func @alike(%x: !x, %y: !x) -> !x {
   %2 = mpdfg.binary mul %0, %1 : !xt, !xt -> !xt
   %3 = mpdfg.transpose %2 [1, 0] : !xt -> !x
   return %3 : !x
+}
+
+// A table of a million rows is not transposed for a few that are read.
+// CHECK-LABEL: func @table
+// CHECK: mpdfg.transpose %arg0
+func.func @table(%x: !x, %t: tensor<1000000x6x4xf32, #mpdfg.on<@user>>, %w: tensor<6xf32>) -> !y {
+  %0 = mpdfg.broadcast %t along @who : tensor<1000000x6x4xf32, #mpdfg.on<@user>> -> !xt
+  %1 = mpdfg.transpose %x [1, 0] : !x -> !xt
+  %2 = mpdfg.binary add %0, %1 : !xt, !xt -> !xt
+  %3 = mpdfg.contract %2 [0, 1], %w [0] -> [1] : !xt, tensor<6xf32> -> !y
+  return %3 : !y
 }
 
 // The other operand has as many rows, or something reads the sum as it is: nothing is gained.

@@ -215,9 +215,9 @@ def GroupTerms : Pass<"group-terms", "::mlir::ModuleOp"> {
 def MoveTransposes : Pass<"move-transposes", "::mlir::ModuleOp"> {
   let summary = "Transpose operands of few rows instead of those of many";
   let description = [{
-    Applies to an elementwise operation of a transposed value with others that are shared, of a static space or broadcast
-    from one, or transposed alike. These are transposed back instead, and the result is transposed, which its users, all
-    contractions or transposes, do in their labels.
+    Applies to an elementwise operation of a transposed value with others that are shared, broadcast from a static space
+    of at most 1024 elements, or transposed alike. These are transposed back instead, and so is the result: its users,
+    which must all be contractions or transposes, take its axes in the other order.
 
     ```mlir
     func.func @f(%x: tensor<?x4x3xf32, #mpdfg.on<@node>>, %t: tensor<3x4xf32>, %w: tensor<3x8xf32>) -> tensor<?x4x8xf32, #mpdfg.on<@node>> {
