@@ -71,21 +71,21 @@ def SplitMovements : Pass<"split-movements", "::mlir::ModuleOp"> {
   let description = [{
     Applies to a concatenation that is moved or reduced, with functions of one operand before and after that, and then
     only read by slices that take one part each. Each part that is read moves alone. Does not apply if a part is shared,
-    or if one of fewer than 8 numbers would be gathered alone.
+    or has fewer than 64 numbers.
 
     ```mlir
-    func.func @f(%x: !edge8, %y: !edge4) -> (!node8, !node4) {
-      %0 = mpdfg.concat %x, %y axis 0 : (!edge8, !edge4) -> tensor<?x12xf32, #mpdfg.on<@edge>>
-      %1 = mpdfg.reduce sum %0 along @dst : tensor<?x12xf32, #mpdfg.on<@edge>> -> tensor<?x12xf32, #mpdfg.on<@node>>
-      %2 = mpdfg.slice %1 axis 0 from 0 : tensor<?x12xf32, #mpdfg.on<@node>> -> !node8
-      %3 = mpdfg.slice %1 axis 0 from 8 : tensor<?x12xf32, #mpdfg.on<@node>> -> !node4
-      return %2, %3 : !node8, !node4
+    func.func @f(%x: !edge64, %y: tensor<?x128xf32, #mpdfg.on<@edge>>) -> (!node64, tensor<?x128xf32, #mpdfg.on<@node>>) {
+      %0 = mpdfg.concat %x, %y axis 0 : (!edge64, tensor<?x128xf32, #mpdfg.on<@edge>>) -> tensor<?x192xf32, #mpdfg.on<@edge>>
+      %1 = mpdfg.reduce sum %0 along @dst : tensor<?x192xf32, #mpdfg.on<@edge>> -> tensor<?x192xf32, #mpdfg.on<@node>>
+      %2 = mpdfg.slice %1 axis 0 from 0 : tensor<?x192xf32, #mpdfg.on<@node>> -> !node64
+      %3 = mpdfg.slice %1 axis 0 from 64 : tensor<?x192xf32, #mpdfg.on<@node>> -> tensor<?x128xf32, #mpdfg.on<@node>>
+      return %2, %3 : !node64, tensor<?x128xf32, #mpdfg.on<@node>>
     }
     // becomes
-    func.func @f(%x: !edge8, %y: !edge4) -> (!node8, !node4) {
-      %0 = mpdfg.reduce sum %x along @dst : !edge8 -> !node8
-      %1 = mpdfg.reduce sum %y along @dst : !edge4 -> !node4
-      return %0, %1 : !node8, !node4
+    func.func @f(%x: !edge64, %y: tensor<?x128xf32, #mpdfg.on<@edge>>) -> (!node64, tensor<?x128xf32, #mpdfg.on<@node>>) {
+      %0 = mpdfg.reduce sum %x along @dst : !edge64 -> !node64
+      %1 = mpdfg.reduce sum %y along @dst : tensor<?x128xf32, #mpdfg.on<@edge>> -> tensor<?x128xf32, #mpdfg.on<@node>>
+      return %0, %1 : !node64, tensor<?x128xf32, #mpdfg.on<@node>>
     }
     ```
   }];
