@@ -24,6 +24,10 @@ _SHORT_NAMES = {long: short for short, long in _LONG_NAMES.items()} | {
     "int16": "i16",
 }
 
+#: Names of PyTorch's types, as they are met.
+_OF_TORCH: dict[Any, str] = {}
+_HOST = (_abi.CPU, 0)
+
 
 def long_name(dtype: str) -> str:
     """`float32` for `f32`; other names as they are."""
@@ -66,19 +70,25 @@ def view(value: Any, name: str) -> View:
     if is_tensor(value):
         if value.layout is not sys.modules["torch"].strided:
             raise Error(f"argument '{name}': expected a dense tensor, found layout {value.layout}", 1)
-        if value.device.type not in ("cpu", "cuda"):
+        if value.is_cpu:
+            device = _HOST
+        elif value.is_cuda:
+            device = (_abi.CUDA, value.get_device())
+        else:
             raise Error(f"argument '{name}': expected a tensor on the CPU or a CUDA device, found {value.device}", 1)
-        device = (_abi.CPU, 0) if value.device.type == "cpu" else (_abi.CUDA, value.device.index or 0)
-        dtype = str(value.dtype).rpartition(".")[2]
-        dtype = _SHORT_NAMES.get(dtype, dtype)
-        return View(value, value.data_ptr(), tuple(value.shape), value.is_contiguous(), dtype, device, True)
+        dtype = value.dtype
+        found = _OF_TORCH.get(dtype)
+        if found is None:
+            long = str(dtype).rpartition(".")[2]
+            found = _OF_TORCH[dtype] = _SHORT_NAMES.get(long, long)
+        return View(value, value.data_ptr(), tuple(value.shape), value.is_contiguous(), found, device, True)
     if not isinstance(value, np.ndarray):
         value = from_other(value, name)
     dtype = _SHORT_NAMES.get(value.dtype.name, value.dtype.name)
     if not value.dtype.isnative:
         raise Error(f"argument '{name}': expected numbers in this machine's byte order, found {value.dtype}", 1)
     pointer = value.__array_interface__["data"][0]
-    return View(value, pointer, value.shape, value.flags.c_contiguous, dtype, (_abi.CPU, 0), False)
+    return View(value, pointer, value.shape, value.flags.c_contiguous, dtype, _HOST, False)
 
 
 def from_other(value: Any, name: str) -> np.ndarray:

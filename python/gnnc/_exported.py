@@ -44,8 +44,29 @@ class ExportedArguments:
         self.inputs = {
             name: value for name, value in description.inputs.items() if not value.gradient and not value.source
         }
+        #: All sources, by what messages call what they are of.
+        self.sources = {
+            **{f"space '{name}'": source for name, source in self.spaces.items()},
+            **{f"map '{name}'": source for name, source in self.maps.items()},
+            **{f"input '{name}'": source for name, source in self.computed.items()},
+        }
+        self.steps = _sources.Steps(self.sources)
         #: Arguments of which only sizes are read.
         self.sized = read - self.graph_names
+        self._sized_in_order = sorted(self.sized)
+        self._read = read
+        #: What is given under a name and is no part of the graph: inputs, parameters, states.
+        self._values: dict[str, Value] = {
+            name: value
+            for values in (description.states, description.params, description.inputs)
+            for name, value in values.items()
+            if not value.source
+        }
+        self._static = {
+            name: space.extent
+            for name, space in description.spaces.items()
+            if space.kind == "static" and space.extent is not None
+        }
         self.names = [*self.inputs, *sorted(read - set(self.inputs))]
 
     def symbolic_extents(self, arguments: Mapping[str, Any], known: dict[str, Any]) -> dict[str, Any]:
@@ -59,27 +80,32 @@ class ExportedArguments:
                     known.setdefault(name, arguments[of.name].shape[axis])
         return known
 
-    def resolve(self, arguments: Mapping[str, Any], extents: Mapping[str, int] | None = None) -> Resolved:
+    def resolve(
+        self, arguments: Mapping[str, Any], extents: Mapping[str, int] | None = None, *, values: bool = True
+    ) -> Resolved:
+        """`values`: whether inputs are wanted too, as compiled code reads them, and not the graph alone."""
         result = ResolvedExport(self)
         if extents:
             result.extents.update(extents)
         for name, given in arguments.items():
             if given is None:
                 continue
-            known = self.description.find(name)
-            is_input = known is not None and not known.source
-            if not is_input and name not in self.names:
+            known = self._values.get(name)
+            if known is None and name not in self._read:
                 raise Error(f"unknown argument '{name}': expected one of {', '.join(self.names)}", 1)
+            if known is not None and not values and name not in self._read and result.device is not None:
+                continue
             found = view(given, name)
-            result.given[name] = found
+            if known is not None:
+                result.place = result.place or found.device
+                if values:
+                    result.values[name] = as_floats(found, known.dtype, name)
+            if values or name in self._read:
+                result.given[name] = found
             if name in self.graph_names:
                 result.arrays.append(found)
-            if is_input:
-                assert known is not None
-                result.values[name] = as_floats(found, known.dtype, name)
-        for name, space in self.description.spaces.items():
-            if space.kind == "static" and space.extent is not None:
-                result.extents.setdefault(name, space.extent)
+        for name, extent in self._static.items():
+            result.extents.setdefault(name, extent)
         return result
 
 
@@ -90,11 +116,18 @@ class ResolvedExport(Resolved):
         super().__init__()
         self.arguments = arguments
         self.given: dict[str, View] = {}
+        #: Where the values are.
+        self.place: tuple[int, int] | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
-        sizes = tuple((name, self.given[name].shape) for name in sorted(self.arguments.sized & set(self.given)))
-        return (tuple(self.extents.items()), sizes, tuple(array.key for array in self.arrays))
+        given = self.given
+        sizes = tuple([(name, given[name].shape) for name in self.arguments._sized_in_order if name in given])
+        return (tuple(self.extents.items()), sizes, *[array.key for array in self.arrays])
+
+    @property
+    def device(self) -> tuple[int, int] | None:
+        return self.place or (self.arrays[0].device if self.arrays else None)
 
     def missing(self, spaces: Any) -> str | None:
         return None  # what a source needs is asked for when it is computed
@@ -102,51 +135,61 @@ class ResolvedExport(Resolved):
     def data(
         self,
         whole: Mapping[_sources.Source, int] | None = None,
-        apply: Callable[[_sources.Apply, list[Any]], Any] = _sources.apply_function,
+        apply: Callable[[_sources.Apply, list[Any]], Any] | None = None,
     ) -> Data:
         """On one of several ranks: `whole`, sizes of the whole graph, which numbers of all ranks are computed from, and
         `apply`, which gives the values of functions there (_part_sources.py)."""
         given = {name: found.owner for name, found in self.given.items()}
         given |= self.arguments.description.integers
-        known: dict[_sources.Source, Any] = {}
+        if whole is None or apply is None:
+            found = self.arguments.steps.run(given)
+        else:
+            found = self._values_on_rank(given, whole, apply)
         device = self.device
 
-        def evaluate(what: str, source: _sources.Source, known: dict[_sources.Source, Any] = known) -> Any:
-            try:
-                value = _sources.evaluate(source, given, known, apply)
-            except Error as error:
-                raise type(error)(f"{what}: {error}", error.status) from error
-            return placed(value) if isinstance(value, np.ndarray) else value
-
-        def placed(value: np.ndarray) -> Any:
+        def placed(value: Any) -> Any:
             """What is made of sizes alone, where the graph is."""
-            if device is None or device[0] == _abi.CPU:
+            if device is None or device[0] == _abi.CPU or not isinstance(value, np.ndarray):
                 return value
             torch = sys.modules["torch"]
             return torch.as_tensor(value, device=torch.device("cuda", device[1]))
 
         extents = dict(self.extents)
-        for name, source in self.arguments.spaces.items():
-            extents[name] = int(evaluate(f"space '{name}'", source))
+        for name in self.arguments.spaces:
+            extents[name] = int(found[f"space '{name}'"])
         indices = []
-        for name, source in self.arguments.maps.items():
-            targets = as_dense(_as_indices(view(evaluate(f"map '{name}'", source), name), name))
+        for name in self.arguments.maps:
+            targets = as_dense(_as_indices(view(placed(found[f"map '{name}'"]), name), name))
             if targets.dtype not in ("i32", "i64") or len(targets.shape) != 1:
-                found = f"{targets.dtype} {list(targets.shape)}"
-                raise Error(f"map '{name}' of {source_text(self, name)}: expected int32 or int64 [E], found {found}", 1)
+                wrong = f"{targets.dtype} {list(targets.shape)}"
+                raise Error(f"map '{name}' of {source_text(self, name)}: expected int32 or int64 [E], found {wrong}", 1)
             indices.append(IndexData(name, targets, 0, targets.shape[0]))
         values = {}
-        for name, source in self.arguments.computed.items():
+        for name in self.arguments.computed:
             value: Value = self.arguments.description.inputs[name]
-            if whole is not None and value.space is None:
-                if _sources.names(source, whole):
-                    text = f"'{self.arguments.description.inputs[name].source}'"
-                    raise Error(f"input '{name}' of {text}: expected sizes that all ranks know, found one rank's", 4)
-                numbers = evaluate(f"input '{name}'", source, dict(whole))
-            else:
-                numbers = evaluate(f"input '{name}'", source)
-            values[name] = _reshaped(placed(np.array(numbers)) if isinstance(numbers, int) else numbers, value, name)
+            numbers = found[f"input '{name}'"]
+            values[name] = _reshaped(placed(np.array(numbers) if isinstance(numbers, int) else numbers), value, name)
         return Data(extents, indices, values)
+
+    def _values_on_rank(
+        self,
+        given: Mapping[str, Any],
+        whole: Mapping[_sources.Source, int],
+        apply: Callable[[_sources.Apply, list[Any]], Any],
+    ) -> dict[str, Any]:
+        """The sources' values. Inputs that are on no space are computed from sizes of the whole graph."""
+        found = self.arguments
+        shared = {name for name in found.computed if found.description.inputs[name].space is None}
+        for name in shared:
+            if _sources.names(found.computed[name], whole):
+                text = f"input '{name}' of '{found.description.inputs[name].source}'"
+                raise Error(f"{text}: expected sizes that all ranks know, found one rank's", 4)
+        of_whole = {f"input '{name}'": found.computed[name] for name in found.computed if name in shared}
+        own = {name: source for name, source in found.sources.items() if name not in of_whole}
+        return {
+            **_sources.Steps(own, apply=apply).run(given),
+            **_sources.Steps(of_whole, whole, apply).run(given),
+        }
 
 
 def _as_indices(found: View, name: str) -> View:

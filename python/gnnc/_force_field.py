@@ -15,7 +15,7 @@ from . import _abi
 from ._arrays import empty_like, long_name, view
 from ._elements import SYMBOLS
 from ._errors import Error
-from ._graph import Description, Prepared
+from ._graph import Description, Prepared, describe_call
 from ._model import Model, _stream
 
 
@@ -160,7 +160,7 @@ class _Step:
         wanted = self.field.outputs(virial)
         found = self._results.get(wanted) or self._memory(wanted)
         library = self.field.model._library
-        call = self._prepared.call("forward", tuple(self._inputs), wanted)
+        call = self._prepared.call(describe_call("forward", tuple(self._inputs), wanted))
         context = library.context(self.field._device, self.field.model._threads)
         pointers = [value.pointer for value in self._inputs.values()]
         pointers += [view(output, "").pointer for output in found.values()]

@@ -19,6 +19,7 @@ from ._library import Context, Library, errors
 
 _NULL = c_void_p()
 _NO_BYTES = c_size_t(0)
+_WORD = 8
 
 
 class IndexData:
@@ -34,8 +35,9 @@ class IndexData:
         return 32 if self.view.dtype == "i32" else 64
 
     @property
-    def pointer(self) -> int:
-        return self.view.pointer + self.offset * self.bits // 8
+    def format(self) -> int:
+        on_device = _abi.INDEX_ON_DEVICE if self.view.device[0] == _abi.CUDA else 0
+        return (_abi.INDEX_ROWS if self.rows else _abi.INDEX_EACH) + on_device
 
 
 class Description:
@@ -50,52 +52,80 @@ class Description:
         stream: int | None = None,
     ) -> None:
         """`stream`: of a CUDA device, in whose order the graph is prepared."""
-        self.extents = (_abi.Extent * len(extents))(
-            *[_abi.Extent(name.encode(), size) for name, size in extents.items()]
-        )
-        self.indices = (_abi.Index * len(indices))()
         self.kept = list(indices)
-        for index, given in zip(self.indices, indices):
-            index.map, index.data, index.length, index.bits = (
-                given.map.encode(),
-                given.pointer,
-                given.length,
-                given.bits,
-            )
-            on_device = _abi.INDEX_ON_DEVICE if given.view.device[0] == _abi.CUDA else 0
-            index.format = (_abi.INDEX_ROWS if given.rows else _abi.INDEX_EACH) + on_device
         most = capacities or {}
-        self.capacities = (_abi.Extent * len(most))(*[_abi.Extent(name.encode(), size) for name, size in most.items()])
-        self.record = _abi.GraphDesc(
-            ctypes.sizeof(_abi.GraphDesc),
-            len(self.extents),
-            self.extents,
-            len(self.indices),
-            self.indices,
-            len(self.capacities),
-            self.capacities,
-            tuning.encode() if tuning else None,
-            stream,
+        # Packed at once: setting one field of a structure after the other would take ten times as long.
+        size = ctypes.sizeof(_abi.GraphDesc)
+        extents_at = size // _WORD
+        capacities_at = extents_at + 2 * len(extents)
+        indices_at = capacities_at + 2 * len(most)
+        count = indices_at + 4 * len(indices)
+        self.memory = bytearray(count * _WORD)
+        self.record = _abi.GraphDesc.from_buffer(self.memory)
+        begin = ctypes.addressof(self.record)
+        self.tuning = None if tuning is None else ctypes.create_string_buffer(tuning.encode())
+        words = [
+            size | len(extents) << 32,
+            begin + extents_at * _WORD,
+            len(indices),
+            begin + indices_at * _WORD,
+            len(most),
+            begin + capacities_at * _WORD,
+            0 if self.tuning is None else ctypes.addressof(self.tuning),
+            stream or 0,
+        ]
+        for sizes in (extents, most):
+            for name, extent in sizes.items():
+                words += (_address_of(name), extent)
+        for given in indices:
+            bits = given.bits
+            pointer = given.view.pointer + given.offset * bits // 8
+            words += (_address_of(given.map), pointer, given.length, bits | given.format << 32)
+        struct.pack_into(f"{count}q", self.memory, 0, *words)
+
+
+#: C strings for as long as this process runs: names of spaces and maps, which are few.
+_names: dict[str, tuple[int, Any]] = {}
+
+
+def _address_of(name: str) -> int:
+    found = _names.get(name)
+    if found is None:
+        text = ctypes.create_string_buffer(name.encode())
+        found = _names.setdefault(name, (ctypes.addressof(text), text))
+    return found[0]
+
+
+class CallDescription:
+    """A program that is given these inputs, parameters and states, and is asked for these outputs, on any graph. `later`:
+    the outputs that will be asked for of the program that goes on from it; None: all."""
+
+    __slots__ = ("pack", "record")
+
+    def __init__(
+        self, program: str, inputs: Sequence[str], outputs: Sequence[str], later: Sequence[str] | None = None
+    ) -> None:
+        def names(given: Sequence[str]) -> Any:
+            return (c_char_p * max(len(given), 1))(*[name.encode() for name in given])
+
+        self.record = _abi.CallDesc(
+            ctypes.sizeof(_abi.CallDesc),
+            len(inputs),
+            program.encode(),
+            names(inputs),
+            names(outputs),
+            len(outputs),
+            len(later or ()),
+            names(later) if later is not None else None,
         )
+        #: Addresses, of the inputs and then of the outputs, as C has them.
+        self.pack = struct.Struct(f"{len(inputs) + len(outputs)}Q").pack
 
 
 @lru_cache(maxsize=256)
-def _describe(program: str, inputs: tuple[str, ...], outputs: tuple[str, ...], later: tuple[str, ...] | None) -> Any:
-    """The same for all graphs."""
-
-    def names(given: Sequence[str]) -> Any:
-        return (c_char_p * max(len(given), 1))(*[name.encode() for name in given])
-
-    return _abi.CallDesc(
-        ctypes.sizeof(_abi.CallDesc),
-        len(inputs),
-        program.encode(),
-        names(inputs),
-        names(outputs),
-        len(outputs),
-        len(later or ()),
-        names(later) if later is not None else None,
-    )
+def describe_call(program: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> CallDescription:
+    """One object for each program with these inputs and outputs: calls are kept by it."""
+    return CallDescription(program, inputs, outputs)
 
 
 class Call:
@@ -103,22 +133,13 @@ class Call:
 
     __slots__ = ("__weakref__", "_run", "handle", "pack", "workspace_bytes")
 
-    def __init__(
-        self,
-        prepared: Prepared,
-        program: str,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        later: Sequence[str] | None = None,
-    ) -> None:
-        desc = _describe(program, tuple(inputs), tuple(outputs), None if later is None else tuple(later))
+    def __init__(self, prepared: Prepared, description: CallDescription) -> None:
         self.handle, size = c_void_p(), c_size_t()
         library = prepared.library
-        library.check(library.api.make_call, prepared.handle, byref(desc), byref(self.handle), byref(size))
+        library.check(library.api.make_call, prepared.handle, byref(description.record), byref(self.handle), byref(size))
         weakref.finalize(self, library.api.free_call, self.handle).atexit = False
         self.workspace_bytes = size.value
-        #: Addresses, of the inputs and then of the outputs, as C has them.
-        self.pack = struct.Struct(f"{len(inputs) + len(outputs)}Q").pack
+        self.pack = description.pack
         self._run = library.run_call
 
     def __call__(
@@ -174,7 +195,7 @@ class Prepared:
         self.streams: set[int] = set()
         self._free = weakref.finalize(self, _free, library, device, self.handle, self.streams)
         self._free.atexit = False
-        self._calls: dict[tuple[object, ...], Call] = {}
+        self._calls: dict[CallDescription, Call] = {}
         self._workspaces: dict[str, int] = {}
         self._extents: dict[str, int] = {}
 
@@ -208,13 +229,9 @@ class Prepared:
         self.library.check(call, self.handle, text, len(text), byref(length))
         return json.loads(text.value)
 
-    def call(
-        self, program: str, inputs: tuple[str, ...], outputs: tuple[str, ...], later: tuple[str, ...] | None = None
-    ) -> Call:
-        """A program that is given these inputs, parameters and states, and is asked for these outputs. `later`: the
-        outputs that will be asked for of the program that goes on from it; None: all."""
-        key = (program, inputs, outputs, later)
-        found = self._calls.get(key)
+    def call(self, description: CallDescription) -> Call:
+        """The call on this graph; kept, by the description itself."""
+        found = self._calls.get(description)
         if found is None:
-            found = self._calls[key] = Call(self, program, inputs, outputs, later)
+            found = self._calls[description] = Call(self, description)
         return found

@@ -15,7 +15,7 @@ from ._arrays import View, as_floats, empty_like, view
 from ._description import Program, Value
 from ._errors import Error
 from ._exported import make_arguments
-from ._graph import Description, Prepared
+from ._graph import Description, Prepared, describe_call
 from ._library import Library
 
 
@@ -201,7 +201,7 @@ class Model:
         pointers = [value.pointer for value in values.values()]
         pointers += [view(output, "").pointer for output in outputs.values()]
         context = self._library.context(device, self._threads)
-        call = prepared.call(program.name, names, tuple(outputs))
+        call = prepared.call(describe_call(program.name, names, tuple(outputs)))
         if device[0] == _abi.CPU:
             workspace = self._library.workspace(call.workspace_bytes)
             try:

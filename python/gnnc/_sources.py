@@ -131,57 +131,116 @@ def contents(source: Source) -> set[str]:
     return names(source)
 
 
-def apply_function(source: Apply, values: list[Any]) -> Any:
-    return FUNCTIONS[source.function](*values)
+#: What a step computes from the values before it and from the arguments.
+_Step = Callable[[list[Any], Mapping[str, Any]], Any]
 
 
-def evaluate(
-    source: Source,
-    arguments: Mapping[str, Any],
-    known: dict[Source, Any] | None = None,
-    apply: Callable[[Apply, list[Any]], Any] = apply_function,
-) -> Any:
-    """Its value: an integer or an array. `known` keeps the values of parts, so that equal ones are computed once. `apply`
-    gives the value of a function of FUNCTIONS."""
-    if isinstance(source, int):
-        return source
-    known = {} if known is None else known
-    if source not in known:
-        known[source] = _evaluate(source, arguments, known, apply)
-    return known[source]
+class Steps:
+    """Sources as steps in a row: equal parts are computed once, and nothing is looked for while they run.
+
+    `sources`: by what each is the source of, which messages begin with. `known`: parts whose values are given. `apply`
+    gives the value of a function of FUNCTIONS; None: the function does.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        known: Mapping[Source, Any] | None = None,
+        apply: Callable[[Apply, list[Any]], Any] | None = None,
+    ) -> None:
+        self._known, self._apply = known or {}, apply
+        self._steps: list[_Step] = []
+        self._places: dict[Source, int] = {}
+        #: Of each source its name, the number of steps up to it, and which step has its value.
+        self._sources: list[tuple[str, int, int]] = []
+        for name, source in sources.items():
+            place = self._place(source)
+            self._sources.append((name, len(self._steps), place))
+
+    def run(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The values: integers and arrays."""
+        values: list[Any] = []
+        try:
+            for step in self._steps:
+                values.append(step(values, arguments))
+        except Error as error:
+            name = next(name for name, end, _ in self._sources if len(values) < end)
+            raise type(error)(f"{name}: {error}", error.status) from error
+        return {name: values[place] for name, _, place in self._sources}
+
+    def _place(self, source: Source) -> int:
+        """The step that computes it."""
+        found = self._places.get(source)
+        if found is None:
+            step = self._step(source)
+            found = self._places[source] = len(self._steps)
+            self._steps.append(step)
+        return found
+
+    def _step(self, source: Source) -> _Step:
+        if isinstance(source, int):
+            return lambda values, arguments: source
+        if source in self._known:
+            given = self._known[source]
+            return lambda values, arguments: given
+        if isinstance(source, Name):
+            return _argument(source.name)
+        if isinstance(source, Row):
+            return _row(self._place(source.of), source.number)
+        if isinstance(source, Items):
+            places = [self._place(item) for item in source.items]
+            return lambda values, arguments: np.array([values[place] for place in places], np.int64)
+        if source.function in ("at_least", "at_most"):
+            of = self._place(source.arguments[0])
+            return lambda values, arguments: _bounded(source, values[of])
+        return self._function(source, [self._place(argument) for argument in source.arguments])
+
+    def _function(self, source: Apply, places: list[int]) -> _Step:
+        function, apply = FUNCTIONS.get(source.function), self._apply
+
+        def step(values: list[Any], arguments: Mapping[str, Any]) -> Any:
+            if function is None:
+                raise Error(
+                    f"the object was compiled by a newer gnnc: this package has no graph function '{source.function}'", 5
+                )
+            given = [values[place] for place in places]
+            for each in given:
+                if isinstance(each, np.ndarray):  # what was made of numbers alone follows the others
+                    given = _on_one_device(given)
+                    break
+            return function(*given) if apply is None else apply(source, given)
+
+        return step
 
 
-def _evaluate(
-    source: Source,
-    arguments: Mapping[str, Any],
-    known: dict[Source, Any],
-    apply: Callable[[Apply, list[Any]], Any],
-) -> Any:
-    if isinstance(source, Name):
-        if arguments.get(source.name) is None:
-            raise Error(f"argument '{source.name}' is missing", 1)
-        return arguments[source.name]
-    if isinstance(source, Row):
-        rows = evaluate(source.of, arguments, known, apply)
-        if len(rows.shape) == 0 or source.number >= rows.shape[0]:
-            raise Error(f"expected more than {source.number} rows, found shape {list(rows.shape)}", 2)
-        row = rows[source.number]
-        return row if len(rows.shape) > 1 else int(row)
-    if isinstance(source, Items):
-        return np.array([evaluate(item, arguments, known, apply) for item in source.items], np.int64)
-    assert isinstance(source, Apply)
-    if source.function in ("at_least", "at_most"):
-        return _bounded(source, evaluate(source.arguments[0], arguments, known, apply))
-    if source.function not in FUNCTIONS:
-        raise Error(
-            f"the object was compiled by a newer gnnc: this package has no graph function '{source.function}'", 5
-        )
-    values = [evaluate(argument, arguments, known, apply) for argument in source.arguments]
+def _argument(name: str) -> _Step:
+    def step(values: list[Any], arguments: Mapping[str, Any]) -> Any:
+        found = arguments.get(name)
+        if found is None:
+            raise Error(f"argument '{name}' is missing", 1)
+        return found
+
+    return step
+
+
+def _row(of: int, number: int) -> _Step:
+    def step(values: list[Any], arguments: Mapping[str, Any]) -> Any:
+        rows = values[of]
+        shape = rows.shape
+        if len(shape) == 0 or number >= shape[0]:
+            raise Error(f"expected more than {number} rows, found shape {list(shape)}", 2)
+        row = rows[number]
+        return row if len(shape) > 1 else int(row)
+
+    return step
+
+
+def _on_one_device(values: list[Any]) -> list[Any]:
     device = next((value.device for value in values if is_tensor(value)), None)
-    if device is not None:  # what was made of numbers alone follows the others
-        torch = sys.modules["torch"]
-        values = [torch.as_tensor(value, device=device) if isinstance(value, np.ndarray) else value for value in values]
-    return apply(source, values)
+    if device is None:
+        return values
+    torch = sys.modules["torch"]
+    return [torch.as_tensor(value, device=device) if isinstance(value, np.ndarray) else value for value in values]
 
 
 def _bounded(source: Apply, found: int) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 import gnnc
 from gnnc import _sources
+from gnnc._graph_functions import FUNCTIONS
 
 EDGES = np.array([[0, 1, 1, 3], [2, 1, 0, 3]], "i4")
 ARGUMENTS = {"edge_index": EDGES, "x": np.zeros((5, 3), "f4"), "mask": np.array([True, False, True, True])}
@@ -87,8 +88,8 @@ ERRORS = [
     ("column(mask, 0)", "expected 2 axes, found 1"),
     ("flat(edge_index, -1, 3)", "expected axis 1 to have size 3, found 4"),
     ("flat(mask, -1, 3)", "expected 2 axes, found 1"),
-    ("at_most(at_least(size(x, 0), 2), 4)", r"^size\(x, 0\): expected 4 or less, as the program was exported for, found 5$"),
-    ("at_least(edge_index[1][0], 3)", r"^edge_index\[1\]\[0\]: expected 3 or more, as .*, found 2$"),
+    ("at_most(at_least(size(x, 0), 2), 4)", r"^value: size\(x, 0\): expected 4 or less, as the program was exported for, found 5$"),
+    ("at_least(edge_index[1][0], 3)", r"^value: edge_index\[1\]\[0\]: expected 3 or more, as .*, found 2$"),
     ("edge_type", "argument 'edge_type' is missing"),
     ("median([1])", "has no graph function 'median'"),
     ("add(1", "cannot be read"),
@@ -99,7 +100,7 @@ ERRORS = [
 
 class SourcesTest(unittest.TestCase):
     def evaluate(self, text: str) -> object:
-        return _sources.evaluate(_sources.parse(text), ARGUMENTS)
+        return _sources.Steps({"value": _sources.parse(text)}).run(ARGUMENTS)["value"]
 
     def test_values(self) -> None:
         for text, expected in CASES:
@@ -114,6 +115,29 @@ class SourcesTest(unittest.TestCase):
 
     def test_rows_are_no_copies(self) -> None:
         self.assertTrue(np.shares_memory(self.evaluate("edge_index[1]"), EDGES))
+
+    def test_equal_parts_are_computed_once(self) -> None:
+        applied = []
+
+        def apply(source: _sources.Apply, values: list[object]) -> object:
+            applied.append(source.function)
+            return FUNCTIONS[source.function](*values)
+
+        sources = {"first": "add(neg(size(x, 0)), 1)", "second": "neg(size(x, 0))", "third": "size(x, 0)"}
+        steps = _sources.Steps({name: _sources.parse(text) for name, text in sources.items()}, apply=apply)
+        self.assertEqual(steps.run(ARGUMENTS), {"first": -4, "second": -5, "third": 5})
+        self.assertEqual(applied, ["size", "neg", "add"])
+
+    def test_given_parts_are_not_computed(self) -> None:
+        known = {_sources.parse("size(missing, 0)"): 7}
+        steps = _sources.Steps({"value": _sources.parse("add(size(missing, 0), 1)")}, known)
+        self.assertEqual(steps.run({}), {"value": 8})
+
+    def test_errors_name_what_fails(self) -> None:
+        sources = {"space 'a'": "size(x, 0)", "map 'b'": "take([1], size(x, 0))"}
+        steps = _sources.Steps({name: _sources.parse(text) for name, text in sources.items()})
+        with self.assertRaisesRegex(gnnc.Error, "^map 'b': take: expected a position from 0 to 0, found 5$"):
+            steps.run(ARGUMENTS)
 
     def test_what_is_read(self) -> None:
         source = _sources.parse("take(edge_index[0], arange(0, size(x, 0), 1))")

@@ -31,8 +31,8 @@ class Call(torch.autograd.Function):
             ctx.save_for_backward(*operands, *[outputs[names.index(name)] for name in again])
         else:
             ctx.save_for_backward(*operands)
-        if halves.constant:
-            ctx.mark_non_differentiable(*[outputs[i] for i in halves.constant])
+        if halves.wanted.constant:
+            ctx.mark_non_differentiable(*[outputs[i] for i in halves.wanted.constant])
         ctx.set_materialize_grads(False)
         return tuple(outputs)
 
@@ -46,7 +46,7 @@ class Call(torch.autograd.Function):
 
 def _backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
     executor, bound, halves = ctx.known
-    count = len(halves.places)
+    count = len(halves.wanted.places)
     if cotangents[0] is None and all([cotangent is None for cotangent in cotangents]):  # `in` would compare tensors
         return (None,) * (1 + count)
     saved: tuple[Tensor, ...] = ctx.saved_tensors
@@ -72,7 +72,7 @@ def _backward_again(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
     """With gradients that can be differentiated."""
     executor, bound, halves = ctx.known
     bound.check_unchanged()
-    gradients = executor.pull_back(executor, bound, ctx.saved_tensors[: len(halves.places)], cotangents)
+    gradients = executor.pull_back(executor, bound, ctx.saved_tensors[: len(halves.wanted.places)], cotangents)
     wanted = ctx.needs_input_grad[1:]
     return (None, *[gradient if want else None for gradient, want in zip(gradients, wanted)])
 
@@ -96,7 +96,7 @@ def _backward_once(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
     with torch.no_grad():
         gradients = _backward(ctx, *cotangents)
     found = [gradient for gradient in gradients if gradient is not None]
-    sources = ctx.saved_tensors[: len(halves.places)]
+    sources = ctx.saved_tensors[: len(halves.wanted.places)]
     given = iter(_Underivable.apply(executor.not_computed, found, *sources, *cotangents))
     return tuple([None if gradient is None else next(given) for gradient in gradients])
 
@@ -121,10 +121,11 @@ def pull_back(
             cotangent = bound.dense(cotangent if cotangent.dtype is template.dtype else cotangent.to(template.dtype))
         dense.append(cotangent)
     found: list[Tensor] = []
-    if halves.wanted:
+    wanted = halves.wanted
+    if wanted.num_wanted:
         found = executor.run_second_half(bound, halves, operands, dense, outputs, lease)
-    gradients: list[Tensor | None] = [None if place is None else found[place] for place in halves.places]
-    for i in halves.zeros:
+    gradients: list[Tensor | None] = [None if place is None else found[place] for place in wanted.places]
+    for i in wanted.zeros:
         gradients[i] = torch.zeros_like(operands[i])
     return gradients
 

@@ -24,7 +24,7 @@ from .._arrays import View
 from .._description import Description, Program, Value
 from .._errors import CompileError, Error
 from .._exported import ExportedArguments, make_arguments
-from .._graph import Prepared
+from .._graph import CallDescription, Prepared
 from .._library import Lease, Library
 from .._model import prepare_known
 from . import _device, _threads
@@ -88,18 +88,62 @@ def _is_optional(executor: Executor, name: str) -> bool:
     return found is not None and found.optional
 
 
+class Shapes:
+    """What some values are like, of which most are the same on any graph."""
+
+    __slots__ = ("_fixed", "_templates", "_varying")
+
+    def __init__(self, values: Sequence[Value]) -> None:
+        types = [TYPES[value.dtype] for value in values]
+        #: Shapes and types; None: it has a row for each element of a space.
+        self._fixed = [None if value.space is not None else (value.dims, dtype) for value, dtype in zip(values, types)]
+        self._varying = [
+            (i, value.space, value.dims, types[i]) for i, value in enumerate(values) if value.space is not None
+        ]
+        self._templates: dict[torch.device, list[Any]] = {}
+
+    def on(self, prepared: Prepared) -> list[tuple[tuple[int, ...], torch.dtype]]:
+        """Shapes and types on a graph."""
+        found: list[Any] = list(self._fixed)
+        for i, space, dims, dtype in self._varying:
+            found[i] = ((prepared.extent(space), *dims), dtype)
+        return found
+
+    def templates(self, prepared: Prepared, device: torch.device) -> list[Tensor]:
+        """For each a tensor that is like it."""
+        fixed = self._templates.get(device)
+        if fixed is None:
+            fixed = [None if each is None else _template(*each, device) for each in self._fixed]
+            self._templates[device] = fixed
+        found = list(fixed)
+        for i, space, dims, dtype in self._varying:
+            found[i] = _template((prepared.extent(space), *dims), dtype, device)
+        return found
+
+
+class Request:
+    """A program that is asked for certain outputs, on any graph. `later`: the outputs that the program which goes on from
+    it will be asked for; None: all."""
+
+    __slots__ = ("description", "plan", "shapes")
+
+    def __init__(self, plan: Plan, names: Sequence[str], later: Sequence[str] | None = None) -> None:
+        self.plan = plan
+        self.shapes = Shapes([plan.outputs[name] for name in names])
+        self.description = CallDescription(plan.name, plan.names, names, later)
+
+
 class Site:
-    """A program on a prepared graph that is asked for certain outputs: everything about a call that is the same each
-    time."""
+    """A request on a prepared graph: everything about a call that is the same each time."""
 
-    __slots__ = ("call", "computed", "names", "plan", "templates", "workspace_bytes")
+    __slots__ = ("call", "computed", "plan", "templates", "workspace_bytes")
 
-    def __init__(self, plan: Plan, bound: Bound, names: Sequence[str], later: Sequence[str] | None = None) -> None:
+    def __init__(self, request: Request, bound: Bound) -> None:
         prepared = bound.prepared
-        self.plan, self.names = plan, tuple(names)
-        self.computed = [bound.computed[name].pointer for name in plan.computed]
-        self.templates = _templates(plan, names, bound)
-        self.call = prepared.call(plan.name, plan.names, self.names, None if later is None else tuple(later))
+        self.plan = request.plan
+        self.computed = [bound.computed[name].pointer for name in self.plan.computed] if self.plan.computed else ()
+        self.templates = request.shapes.templates(prepared, bound.torch_device)
+        self.call = prepared.call(request.description)
         self.workspace_bytes = self.call.workspace_bytes
 
     def data(self, operands: Sequence[Tensor], cotangents: Sequence[Tensor], outputs: Sequence[Tensor]) -> bytes:
@@ -111,11 +155,6 @@ class Site:
         if self.computed:
             return self.call.pack(*map(_data_ptr, given), *self.computed, *map(_data_ptr, outputs))
         return self.call.pack(*map(_data_ptr, given), *map(_data_ptr, outputs))
-
-
-def _templates(plan: Plan, names: Sequence[str], bound: Bound) -> list[Tensor]:
-    values, extent, device = [plan.outputs[name] for name in names], bound.prepared.extent, bound.torch_device
-    return [_template(value.shape(extent), TYPES[value.dtype], device) for value in values]
 
 
 @lru_cache(maxsize=1024)
@@ -151,12 +190,12 @@ def _guards(operands: Sequence[Tensor]) -> Any:
 _MOST_AHEAD = 8
 
 
-class Halves:
-    """The two halves of a gradient that is asked for with respect to some operands alone."""
+class Wanted:
+    """A gradient with respect to some operands alone, on any graph."""
 
-    __slots__ = ("constant", "first", "gradient", "places", "second", "targets", "wanted", "workspace_bytes", "zeros")
+    __slots__ = ("constant", "first", "gradient", "num_wanted", "places", "second", "zeros")
 
-    def __init__(self, executor: Executor, bound: Bound, mask: Sequence[bool]) -> None:
+    def __init__(self, executor: Executor, mask: Sequence[bool]) -> None:
         names = [name if want else None for name, want in zip(executor.gradient_names, mask)]
         #: Operands whose gradients depend on no cotangent, as behind `round`: they are 0, and no result of the second half.
         half = executor.second_half
@@ -165,19 +204,36 @@ class Halves:
             names[i] = None
         #: Outputs that depend on none of the operands.
         self.constant = executor.constant_outputs(mask)
-        self.wanted = [name for name in names if name is not None]
+        wanted = [name for name in names if name is not None]
+        self.num_wanted = len(wanted)
         #: Of each operand, the number of its gradient among those that are computed.
-        self.places = [None if name is None else self.wanted.index(name) for name in names]
+        places = {name: i for i, name in reversed([*enumerate(wanted)])}
+        self.places = [None if name is None else places[name] for name in names]
+        self.first: Request | None = None
+        self.second: Request | None = None
+        #: Of both together.
+        self.gradient = None if executor.gradient is None else Request(executor.gradient, wanted)
+        if executor.first_half is not None and executor.second_half is not None:
+            self.first = Request(executor.first_half, executor.output_names, wanted)
+            self.second = Request(executor.second_half, [*wanted, *executor.again])
+
+
+class Halves:
+    """The two halves of such a gradient on a graph."""
+
+    __slots__ = ("first", "gradient", "second", "targets", "wanted", "workspace_bytes")
+
+    def __init__(self, wanted: Wanted, bound: Bound) -> None:
+        self.wanted = wanted
         self.first: Site | None = None
         self.second: Site | None = None
         self.gradient: Site | None = None  #: of both together, made when it is needed
         self.workspace_bytes = 0
         self.targets: list[Tensor] = []  #: what the second half's gradients are like
-        if executor.first_half is not None and executor.second_half is not None:
-            self.first = Site(executor.first_half, bound, executor.output_names, self.wanted)
-            self.second = Site(executor.second_half, bound, [*self.wanted, *executor.again])
+        if wanted.first is not None and wanted.second is not None:
+            self.first, self.second = Site(wanted.first, bound), Site(wanted.second, bound)
             self.workspace_bytes = max(self.first.workspace_bytes, self.second.workspace_bytes)
-            self.targets = self.second.templates[: len(self.wanted)]
+            self.targets = self.second.templates[: wanted.num_wanted]
 
 
 @dataclass
@@ -256,14 +312,20 @@ class Bound:
 
     def fits(self, operands: Sequence[Tensor]) -> bool:
         """Whether inputs and parameters can be passed as they are."""
-        if list(map(_layout, operands)) != self.layouts or list(map(_get_device, operands)) != self.numbers:
-            return False
-        if not all(map(_is_contiguous, operands)):
+        if not self.suits(operands):
             return False
         if self.quick_left and _TensorGuards is not None:
             self.quick_left -= 1
             self.quick = _guards([*operands, *[held for _, held, *_ in self.guards]])
         return self.number < 0 or reduce(or_, map(_data_ptr, operands), 0) % _device.ALIGNMENT == 0
+
+    def suits(self, operands: Sequence[Tensor]) -> bool:
+        """Whether inputs and parameters have the shapes, types and devices of this graph's, without gaps."""
+        return (
+            list(map(_layout, operands)) == self.layouts
+            and list(map(_get_device, operands)) == self.numbers
+            and all(map(_is_contiguous, operands))
+        )
 
     def dense(self, tensor: Tensor) -> Tensor:
         """The tensor, or a copy that is as the model reads it: without gaps, and on a GPU at an aligned address."""
@@ -321,6 +383,8 @@ class Executor:
         self.first_half = self._plan("gradient.forward")
         self.second_half = self._plan("gradient.backward", after="gradient.forward")
         self.again = self._needed_again()
+        self._outputs = Request(self.forward, self.output_names)
+        self._operands = Shapes(self.operand_values)
         #: Of each operand, what its gradient is called in the model.
         self.gradient_names = [self._gradient_name(name or "") for name in self.operand_names]
         #: How results have the shapes that the module gives them; None: that is not known.
@@ -336,7 +400,7 @@ class Executor:
         self._last: Bound | None = None
         #: Graphs that were prepared for calls to come.
         self._ahead: list[Bound] = []
-        self._masks: dict[tuple[bool, ...], None] = {}  # of gradients that were asked for
+        self._wanted: dict[tuple[bool, ...], Wanted] = {}  # the gradients that were asked for
         self._checks = _cache.checks_contents()
         self._lanes: dict[tuple[int, int], Lane] = {}
 
@@ -382,6 +446,10 @@ class Executor:
             operands += last.masks.draw()
         return last, operands
 
+    def has_seen(self, leaves: Sequence[Any]) -> bool:
+        """Whether these index tensors are the last call's: a quick no for new graphs."""
+        return self._last is not None and all([leaves[guard[0]] is guard[1] for guard in self._last.guards])
+
     def inputs(self, leaves: Sequence[Any]) -> list[Any]:
         """The leaves that are inputs, as the model has them."""
         return self.leading.flatten([leaves[i] for i in self.value_leaves])
@@ -405,10 +473,10 @@ class Executor:
             return
         last = self._last
         bound = self._prepared(leaves, ahead=True)
-        for mask in list(self._masks):
+        for mask in list(self._wanted):
             self.halves(bound, mask)
-        if not self._masks:
-            bound.forward = Site(self.forward, bound, self.output_names)
+        if not self._wanted:
+            bound.forward = Site(self._outputs, bound)
         if last is not None and self.part is None:
             self._ahead = [*self._ahead[1 - _MOST_AHEAD :], bound]
 
@@ -436,7 +504,7 @@ class Executor:
             name: leaf for name, leaf in zip(self.leaf_names, leaves) if name is not None and isinstance(leaf, Tensor)
         }
         resolved = self.arguments.resolve(
-            {name: leaf.detach() if leaf.requires_grad else leaf for name, leaf in arguments.items()}
+            {name: leaf.detach() if leaf.requires_grad else leaf for name, leaf in arguments.items()}, values=False
         )
         space = resolved.missing(
             [name for name in self.forward.program.needs if name in self.library.description.roots]
@@ -456,7 +524,7 @@ class Executor:
         device: tuple[int, int],
         ahead: bool,
     ) -> Bound:
-        extent = prepared.extent
+        operands = self._operands.on(prepared)
         bound = Bound(
             prepared=prepared,
             device=device,
@@ -466,7 +534,7 @@ class Executor:
             guards=[],
             others=[],
             unused=[],
-            operands=[(value.shape(extent), TYPES[value.dtype]) for value in self.operand_values],
+            operands=operands,
             leaves=list(leaves),
             kept=[],
             computed=prepared.values,
@@ -478,8 +546,8 @@ class Executor:
         )
         if self.masks:
             bound.masks = Masks(bound.operands[self.num_given :], list(self.masks.values()), bound.torch_device)
-        bound.layouts = [(torch.Size(shape), dtype) for shape, dtype in bound.operands[: self.num_given]]
-        bound.results = _templates(self.forward, self.output_names, bound)
+        bound.layouts = operands[: self.num_given]
+        bound.results = self._outputs.shapes.templates(prepared, bound.torch_device)
         inputs = dict(zip(self.value_leaves, self.inputs(leaves)))
         bound.leading = self.leading.sizes([leaves[i] for i in self.value_leaves])
         values = set(self.value_leaves)
@@ -513,6 +581,10 @@ class Executor:
         """Inputs and parameters, dense and of the right type, in the order of `operand_names`. Differentiable."""
         result = self.inputs(leaves)
         result.extend(params)
+        if bound.number < 0 and bound.suits(result):
+            if bound.masks is not None:
+                result += bound.masks.draw()
+            return result
         for i, (tensor, (shape, dtype)) in enumerate(zip(result, bound.operands[: self.num_given], strict=True)):
             name = self.operand_names[i]
             if tensor.shape != shape:
@@ -531,15 +603,17 @@ class Executor:
         mask = tuple(mask)
         found = bound.halves.get(mask)
         if found is None:
-            found = bound.halves[mask] = Halves(self, bound, mask)
-            self._masks.setdefault(mask)
+            wanted = self._wanted.get(mask)
+            if wanted is None:
+                wanted = self._wanted[mask] = Wanted(self, mask)
+            found = bound.halves[mask] = Halves(wanted, bound)
         return found
 
     def run_forward(self, bound: Bound, operands: Sequence[Tensor]) -> list[Tensor]:
         """The outputs, in the model's order."""
         site = bound.forward
         if site is None:
-            site = bound.forward = Site(self.forward, bound, self.output_names)
+            site = bound.forward = Site(self._outputs, bound)
         outputs = list(map(_empty_like, site.templates))
         self._run(site, bound, site.data(operands, (), outputs), site.workspace_bytes).release()
         return outputs
@@ -569,10 +643,10 @@ class Executor:
             data = site.data(operands, cotangents, [*targets, *outputs] if outputs else targets)
             self._run(site, bound, data, site.workspace_bytes, lease.workspace)
             return targets
-        if self.gradient is None:
+        if halves.wanted.gradient is None:
             raise Error("the model was compiled without gradients", 4)
         if halves.gradient is None:
-            halves.gradient = Site(self.gradient, bound, halves.wanted)
+            halves.gradient = Site(halves.wanted.gradient, bound)
         site = halves.gradient
         targets = list(map(_empty_like, site.templates))
         self._run(site, bound, site.data(operands, cotangents, targets), site.workspace_bytes).release()

@@ -240,7 +240,7 @@ class Specialization:
 
     def is_for(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether it computes what the module, as it is now, does with these arguments."""
-        return self.accepts(leaves, tree) and self.state.is_in_mode() and self.state.is_current()
+        return self.accepts(leaves, tree) and self.state.is_right()
 
     def parameters(self) -> list[Tensor]:
         """Parameters and buffers as they are now."""
@@ -251,6 +251,8 @@ class Specialization:
 
     def known(self, args: tuple[Any, ...]) -> tuple[Bound, list[Tensor]] | None:
         """The graph and the operands of a call that differs from the last in numbers only; else None."""
+        if not self.executor.has_seen(args):
+            return None
         try:
             if self.artifact.branches is not None and not self.artifact.branches.is_same(args):
                 return None
@@ -421,7 +423,12 @@ class CompiledModule(nn.Module):
         if _containers.has_containers(args, kwargs):
             other, given = self._of_containers(args, kwargs)
             return other(*given)
-        leaves, tree = pytree.tree_flatten((args, kwargs))
+        last = self.__dict__["_last"]
+        leaves: Sequence[Any]
+        if last is not None and len(args) == last.positional and not kwargs and all(map(_is_tensor, args)):
+            leaves, tree = args, last.example.tree
+        else:
+            leaves, tree = pytree.tree_flatten((args, kwargs))
         device = _device_of(leaves)
         if torch.is_autocast_enabled(device):
             return self._under_autocast(device, args, kwargs)
@@ -439,7 +446,6 @@ class CompiledModule(nn.Module):
                     return self._call_sized(other, leaves, tree, places)
                 except Error:  # such as a slice that ends behind the end: compiled in
                     pass
-        last = self.__dict__["_last"]
         whole = self.__dict__["_options"].part is None
         if last is None or not last.is_for(leaves, tree):
             if self._is_refused_few(leaves, tree) or self._runs_itself_on_a_side(leaves, tree):
@@ -930,8 +936,15 @@ class CompiledModule(nn.Module):
         return page
 
 
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor)
+
+
 def _device_of(leaves: Sequence[Any]) -> str:
-    return "cuda" if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in leaves) else "cpu"
+    for leaf in leaves:
+        if isinstance(leaf, Tensor) and leaf.is_cuda:
+            return "cuda"
+    return "cpu"
 
 
 def _kinds(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:

@@ -96,6 +96,7 @@ class State:
         self.absent = [(owner, key) for owner, key in places if owner[key] is None]
         self.present = [(owner, key) for owner, key in places if owner[key] is not None]
         self.layouts = [_layout(owner[key]) for owner, key in self.present]
+        self._present = [owner for owner, _ in self.present], [key for _, key in self.present]
         self.integers = [Integers(*owner_of(module, name)) for name in integers]
         self._own = {id(owner[key]) for owner, key in self.present}
         #: Attributes that were read, as they were; `_ABSENT`: found in the class, or nowhere.
@@ -209,6 +210,15 @@ class State:
             if not each.is_same():
                 return False
         return not self._rare or (self._has_switches() and not self._has_more() and self._has_contents())
+
+    def is_right(self) -> bool:
+        """Whether what was compiled is right for the module, in the modes that it is in."""
+        try:  # the usual case, quickly
+            if self.is_same() and list(map(_layout, map(getitem, *self._present))) == self.layouts:
+                return True
+        except (AttributeError, KeyError):  # something else where a tensor was
+            pass
+        return self.is_in_mode() and self.is_current()
 
     def is_current(self) -> bool:
         """Whether what was compiled is right for the module, in the modes that it was compiled for."""

@@ -195,6 +195,8 @@ class SizesTest(unittest.TestCase):
                 self.assertEqual(len(compiled.__dict__["_specializations"]), 1)
 
     def test_batch_norm_of_rows_that_are_counted(self) -> None:
+        torch.manual_seed(0)  # two rows that are nearly equal would have a variance of hardly anything
+
         def arguments(nodes: int, edges: int, graphs: int) -> tuple[Tensor, ...]:
             return torch.randn(nodes, 3), torch.randint(0, nodes, (edges,)), torch.arange(nodes) * graphs // nodes
 
