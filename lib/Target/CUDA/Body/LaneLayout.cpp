@@ -15,8 +15,9 @@
 //
 // Every tile walks over the members again. That costs little where all rows that a walk reads are cut (the heads of an
 // attention): each tile reads a part of its own. Where some rows are not, every tile reads those as a whole (the keys,
-// where the features of values are cut), so such a cut is for rows that no registers could hold. For the same reason
-// there are two ways to lay out a body: keys and values may share lanes, and then neither's features can be cut, or
+// where the features of values are cut), so such a cut is for rows that no registers could hold. Without members it is
+// what tiles compute again that counts: of several products of an edge's rows, all would be computed for each tile of a
+// short axis that one of them has. For the same reason there are two ways to lay out a body: keys and values may share lanes, and then neither's features can be cut, or
 // not. The one whose walks read less is taken. And there are two ways to lay out an operation whose operands do not
 // pair (BodyAxes.h), of which that is taken whose widest row has registers, or whose lanes have less to do.
 //
@@ -41,6 +42,8 @@ constexpr int64_t kWidestHeld = 8;
 /// The same where every tile would read again more than `kLittleAgain` of what all of them read.
 constexpr int64_t kWidestHeldTwice = 32;
 constexpr double kLittleAgain = 0.1;
+/// The same of rows without members, whose numbers are needed one after the other.
+constexpr int64_t kWidestRowTwice = 128;
 /// What a lane holds throughout a walk, beyond which it is in memory: of 255 registers, addresses and what is in
 /// between take the rest. And how much more a number there costs than one that is loaded once.
 constexpr int64_t kMostWalkRegisters = 192;
@@ -100,7 +103,8 @@ private:
   llvm::BitVector findWhole();
   int64_t widestHeld();
   void cutTiles();
-  double readAgain(int atom);
+  double again(int atom);
+  int64_t computed();
   int64_t memberRegisters();
   int64_t memberBits();
   int64_t walkRegisters();
@@ -258,13 +262,20 @@ double Chooser::readOfMember() {
   return total;
 }
 
-/// How much of what is read of a member each tile would read again if the atom were cut in two.
-double Chooser::readAgain(int atom) {
-  double before = readOfMember();
-  if (before == 0)
-    return 0;
+/// How much of what is read of a member each tile would read again if the atom were cut in two; without members, how
+/// much of what is computed it would compute again.
+double Chooser::again(int atom) {
+  double read = readOfMember();
+  if (read == 0) {
+    int64_t before = computed();
+    int64_t registers = (axes[atom].registers + 1) / 2;
+    int64_t tiles = axes[atom].tiles * int64_t(llvm::divideCeil(axes[atom].registers, registers));
+    llvm::SaveAndRestore cut(axes[atom].tiles, tiles);
+    llvm::SaveAndRestore held(axes[atom].registers, registers);
+    return before ? double(computed()) / double(before) - 1 : 0;
+  }
   llvm::SaveAndRestore cut(axes[atom].tiles, axes[atom].tiles * 2);
-  return readOfMember() / before - 1;
+  return readOfMember() / read - 1;
 }
 
 double Chooser::cost() {
@@ -285,18 +296,19 @@ int64_t Chooser::widestHeld() {
 /// Cuts the parallel atoms of the widest values until they fit: those whose tiles read the least again first.
 void Chooser::cutTiles() {
   llvm::BitVector whole = findWhole();
+  int64_t mostHeldTwice = plan.walks > 0 ? kWidestHeldTwice : kWidestRowTwice;
   while (widestHeld() > kWidestHeld) {
     int best = -1;
     double least = 0;
     for (unsigned i = 0; i < axes.size(); ++i) {
       if (!axes[i].isParallel || whole[i] || axes[i].registers == 1)
         continue;
-      double again = readAgain(i);
-      if (again > kLittleAgain && widestHeld() <= kWidestHeldTwice)
+      double more = again(i);
+      if (more > kLittleAgain && widestHeld() <= mostHeldTwice)
         continue;
-      bool isLess = again < least - kLittleAgain, isAlike = again <= least + kLittleAgain;
+      bool isLess = more < least - kLittleAgain, isAlike = more <= least + kLittleAgain;
       if (best < 0 || isLess || (isAlike && axes[i].registers > axes[best].registers))
-        best = i, least = again;
+        best = i, least = more;
     }
     if (best < 0)
       return;
@@ -307,8 +319,13 @@ void Chooser::cutTiles() {
   }
 }
 
-int64_t Chooser::work() {
-  int64_t total = 0;
+int64_t Chooser::work() { return computed() * layout.lanes; }
+
+/// Numbers that a lane computes of a row in all tiles.
+int64_t Chooser::computed() {
+  int64_t total = 0, tiles = 1;
+  for (unsigned i = 0; i < axes.size(); ++i)
+    tiles *= axes[i].tiles;
   for (Operation &op : sweep.getBody().front().without_terminator()) {
     if (op.getNumResults() == 0 || isJoined(op.getResult(0)))
       continue;
@@ -323,7 +340,7 @@ int64_t Chooser::work() {
       steps *= axes[atom].held();
     total += steps;
   }
-  return total * layout.tiles * layout.lanes;
+  return total * tiles;
 }
 
 int64_t Chooser::memberRegisters() {
