@@ -77,6 +77,7 @@ struct TensorMeta {
   ScalarType type = ScalarType::Float32;
   std::vector<Size> sizes;
   bool requiresGrad = false;
+  std::string device; ///< its type, such as "cpu"; empty: the file does not say
 };
 
 struct Graph;

@@ -97,6 +97,10 @@ void gnnc::frontend::pytorch::mergeEqual(NormalProgram &program) {
       argument = renamed(std::move(argument));
       key += "," + name + "=" + describe(argument);
     }
+    if (!node.refusal.empty()) { // An equal operation before it may have a meaning.
+      kept.push_back(std::move(node));
+      continue;
+    }
     bool random = node.op == "dropout" || node.op.find("rand") != std::string::npos;
     auto [found, isNew] = known.try_emplace(key, kept.size());
     if (isNew || random || kept[found->second].outputs.size() != node.outputs.size()) {

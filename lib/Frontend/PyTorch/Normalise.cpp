@@ -209,8 +209,10 @@ private:
   /// Later uses of a tensor that is changed in place get the operation's result, as do those of the tensor whose memory
   /// it is. All other views of that memory still have the old numbers, so that using them is refused.
   void replaceChanged(const std::string &changed, const std::string &result, const Node &node) {
-    const std::string root = rootOf(changed);
+    const std::string root = rootOf(changed), memory = memoryOf(root);
     program.changed.push_back(root);
+    if (memory != root)
+      program.changed.push_back(memory);
     std::set<std::string> renewed = {result};
     bool isAll = changed == root || wholes.count(changed);
     current[changed] = result;
@@ -223,6 +225,16 @@ private:
         if (isAll ? view != result : view != nameOf(root, ""))
           frozen.emplace(view, node.name);
     standsFor(result, changed);
+    // What shares the memory and has another gradient has the new numbers too.
+    auto freezeOther = [&](const std::string &name) {
+      if (rootOf(name) != root && memoryOf(name) == memory)
+        frozen.emplace(nameOf(name, ""), node.name);
+    };
+    freezeOther(memory);
+    for (auto &[detached, of] : memories)
+      freezeOther(detached);
+    for (auto &[view, base] : views)
+      freezeOther(view);
   }
 
   /// `value` lies where `of` lay, as a part of the same memory.
@@ -316,6 +328,13 @@ private:
     return known == views.end() ? name : known->second;
   }
 
+  /// The tensor that has a tensor's memory: `detach` gives another tensor of the same numbers.
+  const std::string &memoryOf(const std::string &name) const {
+    const std::string &root = rootOf(name);
+    auto known = memories.find(root);
+    return known == memories.end() ? root : known->second;
+  }
+
   std::string refusalOf(const std::string &name) const {
     auto known = frozen.find(name);
     if (known == frozen.end())
@@ -354,7 +373,13 @@ private:
       auto *base = std::get_if<ValueName>(&value);
       if (!viewing.contains(node.op) || !base || !inputs.contains(argument))
         continue;
+      if (isConverted(node, *base)) // in memory of its own
+        continue;
       for (const std::string &output : node.outputs) {
+        if (node.op == "detach") {
+          memories[output] = memoryOf(base->name);
+          continue;
+        }
         views[output] = rootOf(base->name);
         if (node.outputs.size() == 1 && argument == "self")
           makers[output] = node;
@@ -362,6 +387,20 @@ private:
           wholes.insert(output);
       }
     }
+  }
+
+  static bool mayConvert(StringRef op) { return op == "to" || op == "type_as" || op == "float" || op == "double"; }
+
+  /// Whether a conversion has something to do: `x.to(device)` is x where that is there.
+  bool isConverted(const NormalNode &node, const ValueName &self) const {
+    if (!mayConvert(node.op) || node.outputs.size() != 1)
+      return false;
+    auto copy = node.arguments.find("copy");
+    if (auto *flag = copy == node.arguments.end() ? nullptr : std::get_if<bool>(&copy->second); flag && *flag)
+      return true;
+    auto from = program.tensors.find(self.name), to = program.tensors.find(node.outputs[0]);
+    return from != program.tensors.end() && to != program.tensors.end() &&
+           (from->second.type != to->second.type || from->second.device != to->second.device);
   }
 
   /// `x[:]`, for example: all of a tensor, in its shape.
@@ -378,8 +417,10 @@ private:
     auto *isTraining = train == node.arguments.end() ? nullptr : std::get_if<bool>(&train->second);
     if (node.op == "dropout" || node.op == "feature_dropout")
       return isTraining && !*isTraining;
-    return node.op == "alias" || (node.op == "slice" && number("start", 0) == 0 &&
-                                  number("end", INT64_MAX) == INT64_MAX && number("step", 1) == 1);
+    if (node.op == "alias" || node.op == "lift_fresh" || mayConvert(node.op))
+      return true;
+    return (node.op == "slice" && number("start", 0) == 0 && number("end", INT64_MAX) == INT64_MAX &&
+            number("step", 1) == 1);
   }
 
   void detach(const std::string &output, const Node &node) {
@@ -438,8 +479,10 @@ private:
   std::map<std::string, std::string> current; ///< names that now stand for others
   std::map<std::string, std::string> views;   ///< what a view looks at
   std::set<std::string> wholes;               ///< views of all of it, in its shape
-  std::set<std::string> graded;               ///< what may have a gradient
-  std::map<std::string, NormalNode> makers;   ///< the node of each view
+  /// Of a tensor from `detach`, which is no view of another, the one whose memory it has.
+  std::map<std::string, std::string> memories;
+  std::set<std::string> graded;             ///< what may have a gradient
+  std::map<std::string, NormalNode> makers; ///< the node of each view
   int writes = 0;
   std::map<std::string, std::string> frozen; ///< what was changed through another name, and by which node
 };

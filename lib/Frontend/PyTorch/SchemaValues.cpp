@@ -162,7 +162,6 @@ std::optional<TensorMeta> SchemaValues::readTensorMeta(const Cursor &at) {
   constexpr int64_t kStrided = 7;
   if (!at.isObject())
     return std::nullopt;
-  TensorMeta meta;
   std::optional<ScalarType> type = readScalarType(at.member("dtype"));
   std::optional<std::vector<Size>> sizes =
       at.member("sizes").all<Size>([&](const Cursor &each) { return readSize(each); });
@@ -176,7 +175,11 @@ std::optional<TensorMeta> SchemaValues::readTensorMeta(const Cursor &at) {
                       "; pass the rows and columns of a sparse tensor as an index tensor, such as edge_index");
     return std::nullopt;
   }
-  return TensorMeta{*type, std::move(*sizes), *requiresGrad};
+  std::string device;
+  if (at.has("device") && at["device"].has("type"))
+    if (std::optional<std::string> kind = at["device"]["type"].string())
+      device = *kind;
+  return TensorMeta{*type, std::move(*sizes), *requiresGrad, device};
 }
 
 bool SchemaValues::eachMember(const Cursor &at, llvm::function_ref<bool(const std::string &, const Cursor &)> read) {

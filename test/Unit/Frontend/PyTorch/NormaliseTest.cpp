@@ -84,6 +84,17 @@ TEST(NormaliseTest, ViewsBetweenFollowWhatIsWrittenThroughThem) {
   EXPECT_NE(b.text().find("sin("), std::string::npos) << b.text();
 }
 
+// The slice before the write is the same operation, and has other numbers.
+TEST(NormaliseTest, AnEqualViewAfterAWriteIsAnother) {
+  ProgramBuilder b = viewed("reshape");
+  auto half = {arg("self", "v"), arg("dim", 1), arg("start", 0), arg("end", 1)};
+  b.node("part", "slice.Tensor", half, {"N", "1", "2"});
+  b.node("first", "exp_.default", {arg("self", "part")}, {"N", "1", "2"});
+  b.node("again", "slice.Tensor", half, {"N", "1", "2"});
+  b.node("y", "abs.default", {arg("self", "again")}, {"N", "1", "2"}).output("y");
+  EXPECT_NE(b.text().find("' is used after node 'first' wrote to its memory"), std::string::npos) << b.text();
+}
+
 // A reshape copies where its operand does not lie in order.
 TEST(NormaliseTest, WritesIntoWhatMayBeACopyDoNotReachTheTensor) {
   for (std::string kind : {"reshape", "flatten"}) {
