@@ -78,6 +78,9 @@ std::optional<int> findMean(RecoveredProgram &program, int a, int b);
 std::optional<int> findVariance(RecoveredProgram &program, int a, int b);
 std::optional<int> findSoftmax(RecoveredProgram &program, int a, int b);
 
+/// Whether a list is 0, 1, 2, ...
+bool isFromFirst(const Index &index);
+
 class Recover {
 public:
   explicit Recover(const ExportedProgram &exported, GridOptions grids = {})
@@ -195,6 +198,8 @@ private:
   Tensor filled(double value, const std::vector<SymbolicExpr> &sizes);
   /// Brings tensors to one shape, as broadcasting does; the common dims.
   std::vector<Dim> align(std::vector<Tensor> &tensors);
+  Tensor withAsMany(Tensor x, size_t dim, int space);
+  Tensor withRowFor(Tensor rows, size_t dim, const Index &list);
   std::vector<Dim> alignOpened(std::vector<Tensor> &tensors);
   void noteOuter(const std::vector<Tensor> &all, size_t rank);
   bool isStoredSize(int64_t size) const;
@@ -235,6 +240,7 @@ private:
   //===--- Pairs of elements (RecoverPairs.cpp) ------------------------------===//
   int pairsOf(int first, int second, int along = -1);
   int sideOf(int pairs, int side);
+  int onDiagonal(int value, int pairs, std::map<int, int> &known);
   void pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, Dim>> &sides);
   int foldPairs(const std::string &function, int value, const std::vector<Dim> &gone);
 
@@ -254,8 +260,10 @@ private:
   bool takeFromRows(const NormalNode &node);
   std::vector<RowLayout> rowLayouts;
   std::map<int, InRows> rowNumbers; ///< by value
-  /// Values for pairs of elements in rows that are minus infinity, or 0, where one side is behind the elements: which.
+  /// Values for elements in rows, or for pairs of them, that are minus infinity, or 0, behind the elements: on which
+  /// side of the pairs (`sideIn`).
   std::map<int, int> maskedScores, maskedWeights;
+  static int sideIn(const Dim &dim) { return dim.pairs < 0 ? -1 : dim.side; }
   Tensor masked(Tensor x, int side);
 
   //===--- Several axes of elements (RecoverGrid*.cpp) ---===//
@@ -484,6 +492,7 @@ private:
   void opLayerNorm(const NormalNode &node);
   void opDropout(const NormalNode &node);
   void opCrossEntropy(const NormalNode &node);
+  Tensor ofOwnClass(const NormalNode &node, const Tensor &logarithms);
   void opGRUCell(const NormalNode &node);
   void opLSTMCell(const NormalNode &node);
   void opRecurrent(const NormalNode &node);

@@ -59,7 +59,7 @@ void Recover::opAttention(const NormalNode &node) {
         "attention to rows of equal length, such as to_dense_batch makes, without a mask that leaves out what "
         "is behind their elements (key_padding_mask=~mask)"};
   if (isMasked)
-    scores = masked(scores, scores.dims.back().side);
+    scores = masked(scores, sideIn(scores.dims.back()));
   if (has(node, "attn_mask") && !isMasked) {
     Tensor mask = tensor(node, "attn_mask");
     scores = typeOf(nameOf(node, "attn_mask")) == ScalarType::Bool ? where(mask, scores, scalar(least))

@@ -290,6 +290,7 @@ void Recover::opIndexAdd(const NormalNode &node) {
   size_t dim = axisNumber(node, "dim", 0, base.dims.size());
   Index list = oneList(node.op == "index_fill" ? fromFront(index(node, "index"), sizeOf(base.dims.at(dim)))
                                                : index(node, "index"));
+  source = withRowFor(std::move(source), dim, list);
   if (node.op == "index_copy" || node.op == "index_fill")
     return define(node, put(base, dim, list, source));
   if (node.op == "index_reduce") {
@@ -413,6 +414,8 @@ void Recover::opIndexPut(const NormalNode &node) {
         rows = &dim;
     list = nonzero(list, program.spaces[rows->id].size);
   }
+  if (values.dims.size() == base.dims.size())
+    values = withRowFor(std::move(values), dim, list);
   if (!flag(node, "accumulate", false))
     return define(node, put(base, dim, list, values));
   while (values.dims.size() < base.dims.size())

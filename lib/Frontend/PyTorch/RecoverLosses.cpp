@@ -169,12 +169,32 @@ void Recover::opCosineLoss(const NormalNode &node) {
   defineLoss(node, where(isSame, binary("-", scalar(1), cosine), where(isOther, other, scalar(0))));
 }
 
+/// Cross entropy where each row's class is the element with its own number, as in contrastive losses: of a matrix of
+/// logarithms for all pairs, the diagonal.
+Tensor Recover::ofOwnClass(const NormalNode &node, const Tensor &logarithms) {
+  std::string given = nameOf(node, "target");
+  bool isOwn = false;
+  if (!tensors.count(given)) {
+    const IndexLists &target = index(node, "target");
+    isOwn = target.components.size() == 1 && isFromFirst(target.components[0]);
+  }
+  if (!isOwn || logarithms.dims[0].kind != Kind::Space || has(node, "weight") ||
+      number(node, "label_smoothing", 0) != 0)
+    throw Refusal{"cross entropy: expected classes of fixed number, found " + sizeOf(logarithms.dims[1]).str() +
+                  "; classes that are elements are only taken as arange(n), each row's own"};
+  Tensor loss = binary("-", scalar(0), diagonal(logarithms, 0, 1));
+  int64_t reduction = integer(node, "reduction", 1);
+  return reduction == 0 ? loss : fold(reduction == 1 ? "mean" : "sum", loss, {0}, false);
+}
+
 void Recover::opCrossEntropy(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   bool fromLogits = node.op == "cross_entropy_loss";
   if (x.dims.size() != 2)
     throw Refusal{"cross entropy of a tensor with " + std::to_string(x.dims.size()) +
                   " axes; expected rows and classes"};
+  if (x.dims[1].kind == Kind::Space)
+    return define(node, ofOwnClass(node, fromLogits ? softmax(x, 1, /*isLog=*/true) : x));
   if (fromLogits) {
     if (x.dims[1].kind != Kind::Axis)
       throw Refusal{"cross entropy: expected two classes or more, found " + sizeOf(x.dims[1]).str()};

@@ -548,9 +548,10 @@ Tensor Recover::softmax(Tensor x, size_t dim, bool isLog) {
     return x;
   }
   if (auto side = maskedScores.find(x.value); each.layout >= 0 && side != maskedScores.end() && !isLog) {
-    if (!resides(x, each) || each.side != side->second)
+    if (!resides(x, each) || sideIn(each) != side->second)
       throw Refusal{"a softmax along the dim of a matrix of scores that its mask leaves alone"};
-    x.value = program.softmax("softmax", x.value, sideOf(each.pairs, 1 - each.side));
+    int along = each.pairs < 0 ? rowLayouts[size_t(each.layout)].along : sideOf(each.pairs, 1 - each.side);
+    x.value = program.softmax("softmax", x.value, along);
     maskedWeights[x.value] = side->second;
     return x;
   }

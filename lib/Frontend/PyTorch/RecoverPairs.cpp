@@ -38,6 +38,41 @@ int Recover::sideOf(int pairs, int side) {
   return mapOf(call("side", {constant(pairs), constant(side)}, space.size), pairs, space.sides[size_t(side)]);
 }
 
+/// What a value of pairs is for those of an element with itself, as a value of the elements of the first side: what was
+/// read at either side is the element's own. Of two sets it is the element with the same number, and there are as many.
+int Recover::onDiagonal(int value, int pairs, std::map<int, int> &known) {
+  Operation op = program.operations[size_t(value)]; // adding operations moves them
+  if (op.space != pairs)
+    return value;
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  const std::vector<int> sides = program.spaces[size_t(pairs)].sides;
+  auto sideAlong = [&](int map) { return map == sideOf(pairs, 0) ? 0 : map == sideOf(pairs, 1) ? 1 : -1; };
+  auto ofSide = [&](int side, int at) {
+    Tensor own{{{Kind::Space, sides[size_t(side)], 0}}, at};
+    return sides[size_t(side)] == sides[0] ? at : withAsMany(own, 0, sides[0]).value;
+  };
+  int result;
+  if (int side = sideAlong(op.map); op.op == Op::Move && side >= 0) {
+    result = ofSide(side, op.operands[0]);
+  } else if (op.op == Op::Softmax && op.text == "softmax" && side >= 0) {
+    int total = ofSide(side, program.reduce("logsumexp", op.operands[0], op.map));
+    result = program.unary("exp", program.binary("-", onDiagonal(op.operands[0], pairs, known), total));
+  } else {
+    static const std::set<Op> elementwise = {Op::Unary,  Op::Binary,  Op::Where, Op::Dot,    Op::Over,
+                                             Op::Concat, Op::Slice,   Op::Pick,  Op::Rename, Op::Merge,
+                                             Op::Split,  Op::Permute, Op::Detach};
+    if (!elementwise.count(op.op))
+      throw Refusal{"a diagonal of numbers that are known for all pairs together"};
+    for (int &operand : op.operands)
+      operand = onDiagonal(operand, pairs, known);
+    op.space = program.spaces[size_t(pairs)].sides[0];
+    result = program.add(op);
+  }
+  known[value] = result;
+  return result;
+}
+
 /// Where tensors to be aligned reside along two dims, their values are moved to the pairs of these; `sides` are the
 /// dims then, with their places counted from the last.
 void Recover::pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, Dim>> &sides) {

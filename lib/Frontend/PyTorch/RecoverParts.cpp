@@ -318,10 +318,21 @@ void Recover::opRepeatInterleave(const NormalNode &node) {
   define(node, gatherList(x, dim, rows));
 }
 
-/// The diagonal of two axes of fixed size.
 /// The diagonal of two axes, as the last one.
 Tensor Recover::diagonal(const Tensor &x, size_t a, size_t b) {
   size_t rank = x.dims.size();
+  const Dim first = x.dims[a], second = x.dims[b];
+  if (first.kind == Kind::Space && second.kind == Kind::Space && first.pairs >= 0 && first.pairs == second.pairs &&
+      first.side != second.side && first.layout < 0) {
+    const int elements = program.spaces[size_t(first.pairs)].sides[0];
+    std::map<int, int> known;
+    Tensor result{{}, onDiagonal(x.value, first.pairs, known)};
+    for (size_t i = 0; i < rank; ++i)
+      if (i != a && i != b)
+        result.dims.push_back(x.dims[i]);
+    result.dims.push_back({Kind::Space, elements, 0});
+    return result;
+  }
   int64_t rows = sizeOf(x.dims[a]).getNumber(), columns = sizeOf(x.dims[b]).getNumber();
   if (!sizeOf(x.dims[a]).getFactors().empty() || !sizeOf(x.dims[b]).getFactors().empty())
     throw Refusal{"a diagonal: expected a matrix of fixed size, found " + sizeOf(x.dims[a]).str() + " by " +
@@ -347,5 +358,8 @@ void Recover::opDiagonal(const NormalNode &node) {
     throw Refusal{"a diagonal: expected two different axes, found axes " + std::to_string(a) + " and " +
                   std::to_string(b) + " of a tensor of shape " + shapeText(x.dims)};
   Tensor found = diagonal(x, a, b);
+  // Of two sets torch says that it is as long as the smaller one.
+  if (!isTrace && found.dims.back().kind == Kind::Space)
+    knowSize(sizesOf(node.outputs[0]).back(), sizeOf(found.dims.back()));
   define(node, isTrace ? fold("sum", found, {rank - 2}, false) : found);
 }

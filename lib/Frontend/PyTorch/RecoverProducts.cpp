@@ -301,9 +301,13 @@ void Recover::opDist(const NormalNode &node) {
 /// A bilinear form: x1ᵀ W x2 for each output.
 void Recover::opBilinear(const NormalNode &node) {
   Tensor a = tensor(node, "input1"), b = tensor(node, "input2"), weight = tensor(node, "weight");
-  if (a.dims.size() != 2 || b.dims.size() != 2)
-    throw Refusal{"bilinear: expected rows"};
-  Tensor y = einsum("ni,oij,nj->no", {a, weight, b});
+  if (a.dims.empty() || a.dims.size() != b.dims.size() || a.dims.size() > 20)
+    throw Refusal{"bilinear: expected two inputs with as many axes, found shapes " + shapeText(a.dims) + " and " +
+                  shapeText(b.dims)};
+  std::string rows;
+  for (size_t i = 0; i + 1 < a.dims.size(); ++i)
+    rows += char('a' + i);
+  Tensor y = einsum(rows + "y,xyz," + rows + "z->" + rows + "x", {a, weight, b});
   define(node, has(node, "bias") ? binary("+", y, tensor(node, "bias")) : y);
 }
 

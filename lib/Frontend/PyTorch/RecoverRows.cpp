@@ -35,8 +35,7 @@ static bool isFrontOf(const Index &index) {
   return isCall(index, "slice", 4) && literalOf(index->arguments[1]) == 0 && literalOf(index->arguments[3]) == 1;
 }
 
-/// 0, 1, 2, ...
-static bool isFromFirst(const Index &index) {
+bool gnnc::frontend::pytorch::isFromFirst(const Index &index) {
   if (isFrontOf(index))
     return isFromFirst(index->arguments[0]);
   return isCall(index, "arange", 3) && literalOf(index->arguments[0]) == 0 && literalOf(index->arguments[2]) == 1;
@@ -175,7 +174,7 @@ bool Recover::maskInRows(const NormalNode &node) {
   return true;
 }
 
-/// A value of pairs with a name of its own, so that only those that were masked are taken for such.
+/// A value with a name of its own, so that only those that were masked are taken for such.
 Tensor Recover::masked(Tensor x, int side) {
   Operation zero;
   zero.op = Op::Number;
@@ -261,14 +260,14 @@ bool Recover::fillInRows(const NormalNode &node) {
   const Operation &old = program.operations[size_t(x.value)];
   std::optional<double> value = number(node, "value");
   const InRows *numbers = numbersInRows(mask);
-  // Scores of pairs of which one side is behind the elements, before a softmax.
+  // Scores of elements, or of pairs of which one side is behind the elements, before a softmax.
   size_t rank = x.dims.size();
   if (numbers && numbers->present == 0 && numbers->absent != 0 && value == -std::numeric_limits<double>::infinity())
     for (size_t i = 0; i < mask.dims.size() && mask.dims.size() <= rank; ++i)
       if (const Dim &own = mask.dims[i], &dim = x.dims[rank - mask.dims.size() + i];
-          own.isInRow && dim.isInRow && own.layout == dim.layout && dim.pairs >= 0 && resides(x, dim) &&
+          own.isInRow && dim.isInRow && own.layout == dim.layout && resides(x, dim) &&
           llvm::count_if(mask.dims, [](const Dim &each) { return each.isInRow; }) == 1) {
-        define(node, masked(x, dim.side));
+        define(node, masked(x, sideIn(dim)));
         return true;
       }
   if (!numbers || !value || old.op != Op::Number || mask.dims.size() != x.dims.size())

@@ -287,6 +287,34 @@ bool Recover::isStoredSize(int64_t size) const {
   });
 }
 
+/// A tensor along whose `dim` there are as many elements as a space has, although nothing but the operation says so:
+/// where the numbers differ, it would be an error in PyTorch too. The map that makes it one of that space has a target
+/// for each element of the other; when a graph is prepared, its length is compared with the number of elements.
+Tensor Recover::withAsMany(Tensor x, size_t dim, int space) {
+  const Dim own = x.dims[dim];
+  auto isPlain = [&](int id) {
+    return program.spaces[size_t(id)].extent < 0 && program.spaces[size_t(id)].sides.empty();
+  };
+  if (own.layout >= 0 || own.pairs >= 0 || !isPlain(own.id) || !isPlain(space))
+    throw Refusal{"its operands have the sizes " + program.spaces[size_t(own.id)].key + " and " +
+                  program.spaces[size_t(space)].key + ", of which nothing says that they are equal"};
+  if (resides(x, own)) {
+    const SymbolicExpr &size = program.spaces[size_t(own.id)].size;
+    x.value =
+        program.move(x.value, mapOf(call("arange", {constant(0), sizeIndex(size), constant(1)}, size), space, own.id));
+  }
+  x.dims[dim] = {Kind::Space, space, 0};
+  return x;
+}
+
+/// The same for an operation that has a row for each number of a list.
+Tensor Recover::withRowFor(Tensor rows, size_t dim, const Index &list) {
+  if (dim >= rows.dims.size() || rows.dims[dim].kind != Kind::Space || list->length.getFactors().empty())
+    return rows;
+  int space = spaceOf(list->length);
+  return rows.dims[dim].id == space ? rows : withAsMany(std::move(rows), dim, space);
+}
+
 std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
   size_t rank = 0;
   for (const Tensor &each : all)
@@ -309,8 +337,8 @@ std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
         if (isSpace(each, true))
           each = withoutRow(each, each.dims.size() - back);
     for (const Tensor &each : all)
-      if (back <= each.dims.size() && each.dims[each.dims.size() - back].kind == Kind::Space)
-        space = each.dims[each.dims.size() - back].id;
+      if (space < 0 && back <= each.dims.size() && each.dims[each.dims.size() - back].kind == Kind::Space)
+        space = each.dims[each.dims.size() - back].id; // as torch takes the size of the first
     if (space < 0)
       continue;
     for (Tensor &each : all)
@@ -318,8 +346,7 @@ std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
         size_t at = each.dims.size() - back;
         const Dim &dim = each.dims[at];
         if (dim.kind == Kind::Space && dim.id != space)
-          throw Refusal{"its operands have the sizes " + program.spaces[dim.id].key + " and " +
-                        program.spaces[space].key + ", of which nothing says that they are equal"};
+          each = withAsMany(std::move(each), at, space);
         if (dim.kind == Kind::Axis || dim.kind == Kind::Repeat)
           each = toSpace(each, at, space);
       }

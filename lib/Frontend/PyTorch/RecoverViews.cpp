@@ -108,6 +108,13 @@ static int64_t timesOf(const SymbolicExpr &whole, const SymbolicExpr &size) {
 Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
   if (std::optional<Tensor> rows = inRows(x, sizes))
     return *rows;
+  // One number has no elements to regroup.
+  if (program.operations[size_t(x.value)].op == Op::Number && !numbersInRows(x) && layoutIn(x) < 0) {
+    Tensor result{{}, x.value};
+    for (const SymbolicExpr &size : sizes)
+      result.dims.push_back(dimOf(size));
+    return result;
+  }
   std::vector<Dim> in, out;
   for (const Dim &dim : opened(x.dims))
     if (dim.kind != Kind::Unit)
@@ -514,7 +521,7 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
   std::vector<int> axes;
   for (const Dim &each : gone)
     if (auto side = maskedWeights.find(x.value); isPadded(each) && (function != "sum" || side == maskedWeights.end() ||
-                                                                    !resides(x, each) || each.side != side->second))
+                                                                    !resides(x, each) || sideIn(each) != side->second))
       throw Refusal{
           "it adds up rows of equal length with what is behind their elements; add up the elements themselves, "
           "by their numbers"};
@@ -527,6 +534,16 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
     x.value = program.over(function, x.value, axes);
   if (foldWholeRows(function, x, gone))
     llvm::erase_if(gone, [&](const Dim &each) { return each.layout >= 0; });
+  // Elements of a row go to the row.
+  if (auto each = llvm::find_if(gone, [&](const Dim &dim) { return isPadded(dim) && dim.isInRow && dim.pairs < 0; });
+      each != gone.end()) {
+    const int layout = each->layout;
+    x.value = program.reduce(function, x.value, rowLayouts[size_t(layout)].along);
+    llvm::erase_if(gone, [&](const Dim &dim) { return dim.layout == layout && dim.isInRow; });
+    for (Dim &dim : x.dims)
+      if (dim.layout == layout)
+        dim.layout = -1, dim.isInRow = false;
+  }
   std::vector<Dim> ofPairs;
   for (const Dim &each : gone)
     if (each.kind == Kind::Space && each.pairs >= 0 && resides(x, each))

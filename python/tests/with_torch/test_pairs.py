@@ -138,6 +138,50 @@ class RowsByHand(nn.Module):
         return (scores.softmax(-1) @ v)[mask], y.transpose(1, 2).reshape(graphs, most, 16)[mask]
 
 
+class Seeds(nn.Module):
+    """Learnt queries, the same for all graphs, attend to the elements of each (Set Transformer's pooling)."""
+
+    def __init__(self, way: int) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(16, 4, batch_first=True) if way == 0 else None
+        self.lin, self.seeds, self.way = nn.Linear(16, 16), nn.Parameter(torch.randn(1, 3, 16)), way
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        rows, mask = to_dense_batch(self.lin(x), batch)
+        seeds = self.seeds.expand(rows.size(0), -1, -1)
+        if self.attention is not None:
+            return self.attention(seeds, rows, rows, key_padding_mask=~mask, need_weights=False)[0]
+        if self.way == 1:
+            scores = seeds @ rows.transpose(1, 2)
+        else:
+            scores = self.seeds[0] @ rows.transpose(1, 2)
+        if self.way < 3:
+            scores = scores.masked_fill(~mask[:, None], -torch.inf)
+        return scores.softmax(-1) @ rows
+
+
+class Contrast(nn.Module):
+    """Losses of two views of the same elements, which are to be similar to themselves (GRACE, SimCLR, CLIP)."""
+
+    def __init__(self, way: int) -> None:
+        super().__init__()
+        self.lin, self.way = nn.Linear(6, 6), way
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        a, b = F.normalize(self.lin(x)), F.normalize(self.lin(y))
+        scores = (a @ b.t()).div(0.5)
+        if self.way == 0:
+            scores = scores.exp()
+            return -torch.log(scores.diag() / (scores.sum(1) - scores.diag())).mean()
+        if self.way == 1:
+            target = torch.arange(x.size(0), device=x.device)
+            return F.cross_entropy(scores, target) + F.cross_entropy(scores.t(), target, reduction="sum")
+        if self.way == 2:
+            return (scores - torch.diagonal(scores)[:, None]).relu().sum(1)
+        own = (a @ a.t()).exp()
+        return torch.diagonal(own.sin() * 2 + own.sum(1)[:, None]) * scores.softmax(1).log().diag()
+
+
 class Matching(nn.Module):
     """Li et al., 2019: what nodes of one graph attend to in the other."""
 
@@ -254,8 +298,25 @@ class PairsTest(unittest.TestCase):
             with self.subTest(type(model).__name__):
                 self.compare(model, (torch.randn(30, 6), torch.randn(9, 6)), (torch.randn(5, 6), torch.randn(40, 6)))
 
+    def test_diagonals_of_pairs(self) -> None:
+        for way in range(4):
+            with self.subTest(way):
+                self.compare(Contrast(way), *[(torch.randn(n, 6), torch.randn(n, 6)) for n in (9, 30)])
+        compiled = gnnc.torch.compile(Contrast(1).double())
+        compiled(torch.randn(9, 6).double(), torch.randn(9, 6).double())
+        with self.assertRaises((gnnc.Error, ValueError, RuntimeError)):
+            compiled(torch.randn(9, 6).double(), torch.randn(7, 6).double())
+
+    def test_classes_that_are_other_elements_are_refused(self) -> None:
+        class Others(nn.Module):
+            def forward(self, x: Tensor, target: Tensor) -> Tensor:
+                return F.cross_entropy(x @ x.t(), target)
+
+        with self.assertRaisesRegex(CompileError, "only taken as arange"):
+            gnnc.torch.compile(Others())(torch.randn(9, 6), torch.randint(0, 9, (9,)))
+
     def test_rows_of_graphs(self) -> None:
-        for model in (InBatches(), RowsByHand(), Tempered()):
+        for model in (InBatches(), RowsByHand(), Tempered(), Seeds(0), Seeds(1), Seeds(2)):
             with self.subTest(type(model).__name__):
                 self.compare(
                     model,
@@ -288,7 +349,7 @@ class PairsTest(unittest.TestCase):
         inputs = (torch.randn(17, 16), batch_of(5, 3, 9))
         with self.assertRaisesRegex(CompileError, "without a mask that leaves out what is behind their elements"):
             gnnc.torch.compile(InBatches(masked=False))(*inputs)
-        for model in (Seeing(), SeeingScores(), SeeingUnmasked()):
+        for model in (Seeing(), SeeingScores(), SeeingUnmasked(), Seeds(3)):
             with self.subTest(type(model).__name__), self.assertRaisesRegex(CompileError, "behind their elements"):
                 gnnc.torch.compile(model)(*inputs)
 

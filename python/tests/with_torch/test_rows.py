@@ -215,5 +215,47 @@ class RowsTest(TorchTest):
         torch.testing.assert_close(gnnc.compile(Of(pairs), given)(*given), pairs(*given))
 
 
+    def test_bilinear_forms_of_one_batch(self) -> None:
+        class Discriminator(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.form, self.lin = nn.Bilinear(4, 4, 1), nn.Linear(4, 4)
+
+            def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+                rows = sums_of(self.lin(x), edges)[None]
+                whole = torch.sigmoid(rows.mean(1))
+                return self.form(rows, whole[:, None].expand_as(rows)).squeeze(2)
+
+        self.compare(Discriminator())
+
+    def test_rows_that_are_zeros_at_first(self) -> None:
+        class Steps(nn.Module):
+            """Of each element the states of three others, by a flat list of their numbers."""
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.lin = nn.Linear(4, 4)
+
+            def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+                table = torch.stack([edges[0], edges[1], edges[0]], 1)
+                state = torch.zeros(edges.size(1), 4)
+                for _ in range(2):
+                    others = state.index_select(0, (table % edges.size(1)).view(-1)).view(edges.size(1), 3, 4)
+                    state = torch.tanh(x[edges[0]] + self.lin(others).sum(1))
+                return state
+
+        self.compare(Steps())
+
+    def compare(self, module: nn.Module) -> None:
+        for nodes, edges in ((9, 20), (12, 31)):
+            arguments = torch.randn(nodes, 4), torch.randint(0, nodes, (2, edges))
+            compiled = gnnc.compile(module, arguments)
+            expected, found = module(*arguments), compiled(*arguments)
+            torch.testing.assert_close(found, expected)
+            wanted = torch.autograd.grad(expected.sin().sum(), list(module.parameters()))
+            grads = torch.autograd.grad(found.sin().sum(), list(module.parameters()))
+            torch.testing.assert_close(grads, wanted, rtol=1e-4, atol=1e-5)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -17,9 +17,10 @@
 // attention): each tile reads a part of its own. Where some rows are not, every tile reads those as a whole (the keys,
 // where the features of values are cut), so such a cut is for rows that no registers could hold. Without members it is
 // what tiles compute again that counts: of several products of an edge's rows, all would be computed for each tile of a
-// short axis that one of them has. For the same reason there are two ways to lay out a body: keys and values may share lanes, and then neither's features can be cut, or
-// not. The one whose walks read less is taken. And there are two ways to lay out an operation whose operands do not
-// pair (BodyAxes.h), of which that is taken whose widest row has registers, or whose lanes have less to do.
+// short axis that one of them has. For the same reason there are two ways to lay out a body: keys and values may share
+// lanes, and then neither's features can be cut, or not. The one whose walks read less is taken. And there are two ways
+// to lay out an operation whose operands do not pair (BodyAxes.h), of which that is taken whose widest row has
+// registers, or whose lanes have less to do.
 //
 //===----------------------------------------------------------------------===//
 
