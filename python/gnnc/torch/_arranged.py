@@ -33,16 +33,16 @@ class Arrangement(Exception):
 def check_arrangement(program: ExportedProgram) -> None:
     """Raises an Arrangement if an axis has to move."""
     placeholders = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
-    arguments = [_front(placeholders.get(name)) for name in program.graph_signature.user_inputs]
+    arguments = [front_of(placeholders.get(name)) for name in program.graph_signature.user_inputs]
     output = next(node for node in program.graph.nodes if node.op == "output")
     values = [node.meta.get("val") if isinstance(node, fx.Node) else None for node in output.args[0]]
     count = len(program.graph_signature.user_outputs)
-    results = [_front(value) for value in values[len(values) - count :]]
+    results = [front_of(value) for value in values[len(values) - count :]]
     if any(arguments) or any(results):
         raise Arrangement(arguments, results)
 
 
-def _front(value: Any) -> int:
+def front_of(value: Any) -> int:
     """The only axis whose size is not fixed."""
     if not isinstance(value, Tensor) or not value.dtype.is_floating_point:
         return 0

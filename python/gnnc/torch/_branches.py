@@ -10,10 +10,11 @@ only done where the sizes follow from integers, which belong to the graph: of a 
 from __future__ import annotations
 
 import contextlib
+import dis
 import linecache
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,6 +133,7 @@ def traced_sides(sides: Sides | None) -> Iterator[None]:
     with _lock:
         _active += 1
         SymNode.guard_bool = _guard  # type: ignore[method-assign]
+        _put_jumps(True)
     _local.sides = sides
     try:
         yield
@@ -141,6 +143,67 @@ def traced_sides(sides: Sides | None) -> Iterator[None]:
             _active -= 1
             if _active == 0:
                 SymNode.guard_bool = _guard_bool  # type: ignore[method-assign]
+                _put_jumps(False)
+
+
+#: Python's instructions of an `if`, of which some versions have some.
+_JUMPS = [
+    dis.opmap[f"POP_JUMP_{way}IF_{side}"]
+    for way in ("", "FORWARD_")
+    for side in ("TRUE", "FALSE")
+    if f"POP_JUMP_{way}IF_{side}" in dis.opmap
+]
+
+
+def _jumping(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Dynamo's handler of a jump. It refuses tensors, as in `if not torch.all(index[:-1] <= index[1:])`, where it takes numbers
+    that were made of them: for those there are sides."""
+    from torch._dynamo.variables import SymNodeVariable
+
+    def ask(translator: Any) -> None:
+        value, following = translator.stack[-1], translator.instructions[translator.instruction_pointer]
+        node = getattr(getattr(value, "proxy", None), "node", None)
+        example = None if node is None else node.meta.get("example_value")
+        if following.opname == "LOAD_ASSERTION_ERROR" or not isinstance(example, Tensor):
+            return
+        if example.dim() == 0 and example.dtype is torch.bool:
+            # Of a number that is more than 0 torch does not know which it is: it would put that in the place of the node.
+            number = value.call_method(translator, "long", [], {}).call_method(translator, "item", [], {}).as_proxy()
+            # And it leaves out what nobody asks for.
+            asked = (number > -2, "a truth value")
+            translator.output.create_proxy("call_function", torch.ops.aten._assert_scalar.default, asked, {})
+            translator.stack[-1] = SymNodeVariable.create(translator, number > 0)
+
+    def jump(translator: Any, instruction: Any) -> Any:
+        if getattr(_local, "sides", None) is not None:
+            try:
+                ask(translator)
+            except (AttributeError, IndexError, TypeError):  # of another version of PyTorch, which says what it refuses
+                pass
+        return original(translator, instruction)
+
+    return jump
+
+
+_dynamos_jumps: list[tuple[list[Any], int, Any]] = []  #: where ours are, and what was there
+
+
+def _put_jumps(ours: bool) -> None:
+    """In the tables of Dynamo's classes, if it has any."""
+    from torch._dynamo.symbolic_convert import InstructionTranslatorBase
+
+    for table, code, original in _dynamos_jumps:
+        table[code] = original
+    _dynamos_jumps.clear()
+    left = [InstructionTranslatorBase] if ours else []
+    while left:
+        kind = left.pop()
+        left += kind.__subclasses__()
+        table = getattr(kind, "dispatch_table", None)
+        for code in _JUMPS if isinstance(table, list) else ():
+            if not any(known is table and other == code for known, other, _ in _dynamos_jumps):
+                _dynamos_jumps.append((table, code, table[code]))
+                table[code] = _jumping(table[code])
 
 
 @dataclass

@@ -11,7 +11,7 @@ import operator
 import random
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,9 @@ from torch.export.graph_signature import TensorArgument
 from torch.utils import _pytree as pytree
 
 from .._errors import Error
+from ._kept import KeptTensors, can_be_result
 from ._reads import GLOBAL_HOOKS, Reads, is_plain, members_of, recorded
+from ._scripts import Interpreted
 from ._thread_patches import ThreadPatch
 
 
@@ -139,15 +141,24 @@ class Watcher:
                 value.clear()
                 value.extend(before) if isinstance(value, list) else value.update(before)
 
-    def check(self, written: dict[tuple[int, str], tuple[nn.Module, Any]]) -> None:
-        """Refuses what was kept for later, and what was drawn. `written`: attributes as they were set last."""
-        kept = []
-        for (_, name), (member, value) in written.items():
-            before = self._attributes[next(i for i, each in enumerate(self.members) if each is member)]
+    def check(
+        self, written: dict[tuple[int, str], tuple[nn.Module, Any]], read_first: Set[tuple[int, str]]
+    ) -> None:
+        """Refuses what was kept for later, and what was drawn: by KeptTensors where that could be results. `written`:
+        attributes as they were set last; `read_first`: those that were read before."""
+        kept: list[tuple[nn.Module, str]] = []
+        results: list[tuple[nn.Module, str]] = []
+        returned = {(id(member), name) for member, name in self.model.__dict__.get("_gnnc_kept", ())}
+        for (number, name), (member, value) in written.items():
+            before = self._attributes[self._place(member)]
             if name in member._parameters or name in member._buffers or name in member._modules:
                 continue
+            if (number, name) in returned:
+                continue
             if any(isinstance(leaf, Tensor) for leaf in pytree.tree_leaves(value)):
-                kept.append((member, name))
+                is_read_first = (number, name) in read_first or (number, "__dict__") in read_first
+                can_be = not isinstance(member, Interpreted) and can_be_result(member, name, value)
+                (results if can_be and not is_read_first else kept).append((member, name))
             if is_plain(value) and is_plain(before.get(name)) and before.get(name) != value:
                 warnings.warn(
                     f"gnnc: '{_path(self.model, member)}' sets '{name}' in forward ({before.get(name)!r} before, then "
@@ -174,6 +185,15 @@ class Watcher:
                 f"{type(self.model).__name__} draws random numbers from Python or NumPy, which would be the same in each "
                 "call: draw them from PyTorch, or pass them as arguments"
             )
+        if results:
+            member, name = results[0]
+            raise KeptTensors(
+                f"'{_path(self.model, member)}' keeps a tensor in '{name}' for later",
+                [(self._place(member), name) for member, name in results],
+            )
+
+    def _place(self, member: nn.Module) -> int:
+        return next(i for i, each in enumerate(self.members) if each is member)
 
     def _follows_from_graph(self, member: nn.Module, name: str) -> bool:
         """Whether what is kept is the same for all features and parameters: two runs with other numbers say so. Compiled
@@ -185,7 +205,7 @@ class Watcher:
 
     def _is_filled_once(self, member: nn.Module, name: str) -> bool:
         """Whether it was None, a first call puts a tensor without a gradient there, and a second one leaves it."""
-        place = next(i for i, each in enumerate(self.members) if each is member)
+        place = self._place(member)
         if self._inputs is None or self._attributes[place].get(name, self) is not None:
             return False
         try:
@@ -203,7 +223,7 @@ class Watcher:
 
     def _is_same_for_other_numbers(self, member: nn.Module, name: str) -> bool:
         assert self._inputs is not None
-        place = next(i for i, each in enumerate(self.members) if each is member)
+        place = self._place(member)
         found = []
         try:
             for _ in range(2):
@@ -261,7 +281,7 @@ def watched_trace(model: nn.Module, reads: Reads, args: tuple[Any, ...], kwargs:
             yield
         with warnings.catch_warnings():
             warnings.simplefilter("always")
-            watcher.check(recorder.written)
+            watcher.check(recorder.written, recorder.read_first)
     finally:
         watcher.restore()
 
@@ -278,7 +298,7 @@ def unseen_writes(
     rehearsal = rehearse(model, args, kwargs, watcher)
     if rehearsal is None:
         return []
-    watcher.check(rehearsal.attributes)
+    watcher.check(rehearsal.attributes, rehearsal.read_first)
     paths = [(names.get(id(member)), key) for member, key in rehearsal.buffers]
     written = [key if not path else f"{path}.{key}" for path, key in paths]
     return [name for name in written if name not in in_program]
@@ -291,6 +311,7 @@ class Rehearsal:
     result: Any
     buffers: list[tuple[nn.Module, str]]  #: those that it has written
     attributes: dict[tuple[int, str], tuple[nn.Module, Any]]  #: that it has set, with their last values
+    read_first: set[tuple[int, str]]  #: attributes that it has read before it has set them
 
 
 def rehearse(
@@ -365,7 +386,7 @@ def _run(
             if id(kind) in owners
             if tensor is not tensors.get(key) or (tensor is not None and tensor._version != versions[key])
         ]
-        return Rehearsal(result, found, recorder.written)
+        return Rehearsal(result, found, recorder.written, recorder.read_first)
     finally:
         for kind, tensors in saved:
             kind.clear()

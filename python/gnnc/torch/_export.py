@@ -46,6 +46,7 @@ from ._graph_results import GraphResults
 from ._grids import Size, sizes_of_results
 from ._guards import UNBOUNDED, Guard, guards_of, range_of_number
 from ._integers import IntegerResults, take_integers
+from ._kept import Keeping, Kept, KeptAxes, KeptTensors, check_kept_axes, keeping, reads_of_wrapped
 from ._nothing import leave_out_nothing
 from ._reach import reached_by_gradients
 from ._reads import Reads, members_of
@@ -81,6 +82,8 @@ class Artifact:
     branches: Branches | None = None  #: on sizes that follow from numbers of the graph
     ranks: list[int] = field(default_factory=list)  #: of each leaf, its number of axes
     sizes: list[list[Size]] = field(default_factory=list)  #: of each leaf of the result
+    #: Attributes that a call assigns. The program's result is the module's and a list of their values.
+    kept: Kept = field(default_factory=Kept)
 
 
 def dynamic_dimension(leaf: Any) -> int | None:
@@ -392,7 +395,9 @@ _ties: weakref.WeakKeyDictionary[nn.Module, dict[Any, _Ties]] = weakref.WeakKeyD
 
 
 def _ties_of(model: nn.Module, leaves: Sequence[Any]) -> _Ties:
-    module = model.__dict__["_gnnc_wrapped"] if isinstance(model, Arranged) else model  # whose leaves are in the same places
+    module = model
+    while isinstance(module, (Arranged, Keeping)):  # whose leaves are in the same places
+        module = module.__dict__["_gnnc_wrapped"]
     kinds = [(leaf.dtype, leaf.dim()) if isinstance(leaf, Tensor) else None for leaf in leaves]
     return _ties.setdefault(module, {}).setdefault(tuple(kinds), {})
 
@@ -534,11 +539,43 @@ def build(
     arranges: bool = False,
     held: frozenset[int] = frozenset(),
     sides: Sides | None = None,
+    keeps: bool = False,
 ) -> Artifact:
     """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count. `trains`:
     whoever calls it draws masks and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
     is raised. `held`: leaves whose sizes are all compiled in. `sides`: whoever calls it looks which sides branches
-    take; those that are known already are not the example's."""
+    take; those that are known already are not the example's. `keeps`: and assigns what the module keeps in attributes."""
+    given = (args, kwargs, options, output, progress, trains, arranges, held, sides)
+    try:
+        return _build_with_axes(model, *given)
+    except KeptTensors as found:
+        if not keeps and not trains:
+            raise Error(f"{found.what}, where an object has no attributes: return it") from None
+        if not keeps:
+            raise
+        kept = Kept(found.places)
+    try:
+        result = _build_with_axes(keeping(model, kept), *given)
+    except KeptAxes as moved:
+        kept.axes = moved.axes
+        result = _build_with_axes(keeping(model, kept), *given)
+    result.kept = kept
+    return result
+
+
+def _build_with_axes(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: Sequence[str],
+    output: Path | None,
+    progress: bool | None,
+    trains: bool,
+    arranges: bool,
+    held: frozenset[int],
+    sides: Sides | None,
+) -> Artifact:
+    """Tries which axes of arguments are of elements, and then how a module is traced."""
     given = (model, args, kwargs, options, output, progress, trains, arranges, held, sides)
     if any(_is_grid(leaf) for leaf in pytree.tree_leaves((args, kwargs))):
         try:
@@ -609,6 +646,8 @@ def _build(
     if branches is not None:
         leave_out_nothing(program, branches)
     integers = take_integers(program, by_calls=trains)
+    if isinstance(model, Keeping):
+        check_kept_axes(program)
     if arranges:
         check_arrangement(program)
     training = make_functional(program) if trains else Training()
@@ -644,6 +683,8 @@ def _build(
         source.unlink(missing_ok=True)
         os.rmdir(folder)
     sized = {i for i, leaf in enumerate(pytree.tree_leaves((args, kwargs))) if hasattr(leaf, "_gnnc_is_size")}
+    if isinstance(model, Keeping):
+        reads = reads_of_wrapped(reads, model)
     artifact = describe(program, path, training, integers, reads, sized)
     artifact.branches = branches
     return artifact

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from ._effects import rehearse
+from ._effects import Rehearsal, rehearse
 from ._export import dynamic_dimension
 from ._guards import MANY
 
@@ -96,12 +96,18 @@ class Few:
         except Exception:  # which may be due to the numbers of this call: other calls of the kind are compared again
             known.executor.forget()
             return rehearsal is not None
-        differs = rehearsal is None or not _agree(result, rehearsal.result, _rounding(known.flags))
+        differs = rehearsal is None or not _agree(result, _wanted(known, rehearsal), _rounding(known.flags))
         if differs:
             known.executor.forget()
         if rehearsal is not None:
             self._differs[kind] = differs
         return differs
+
+
+def _wanted(known: Specialization, rehearsal: Rehearsal) -> Any:
+    """What PyTorch gives, and what it has put into attributes that compiled code assigns."""
+    kept = [rehearsal.attributes.get((id(owner), name)) for owner, name in known.kept]
+    return rehearsal.result, [None if found is None else found[1] for found in kept]
 
 
 def _result(known: Specialization, leaves: Sequence[Any]) -> Any:
@@ -110,7 +116,7 @@ def _result(known: Specialization, leaves: Sequence[Any]) -> Any:
     with torch.random.fork_rng(devices[:1]), torch.no_grad():
         bound = known.executor.bind(leaves)
         outputs = known.executor.run_forward(bound, known.executor.operands(bound, leaves, known.parameters()))
-        return known.result(outputs, leaves, None)
+        return known.results(outputs, leaves, None)
 
 
 def _rounding(flags: Sequence[str]) -> float:

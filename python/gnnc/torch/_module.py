@@ -136,7 +136,9 @@ class Specialization:
         self.place = place  #: its number among those of its module
         self.flags: list[str] = []  #: options that it was compiled with; empty: those of its module
         switches = (_PRECISION,) if example.device.type == "cuda" else ()
-        self.state = State(module, example.modes, artifact.integers, artifact.reads, switches)
+        self.state = State(module, example.modes, artifact.integers, artifact.reads, switches, artifact.kept.places)
+        #: Attributes that a call assigns.
+        self.kept = [(self.state.members[number], name) for number, name in artifact.kept.places]
         self.example, self.artifact = example, artifact
         self.types, self.constants = example.types, example.constants
         self.on_device = example.device.type == "cuda"
@@ -144,7 +146,7 @@ class Specialization:
         training = artifact.training
         #: The only output is the result; nothing else comes of a call.
         self.single = artifact.outputs == [0] and artifact.output_tree.is_leaf()
-        self.single = self.single and not training and not artifact.output_types
+        self.single = self.single and not training and not artifact.output_types and not artifact.kept
         #: The number of arguments, where all are positional and none is a list or a dict; else -1.
         args, kwargs = pytree.tree_unflatten(list(range(len(example.types))), example.tree)
         flat = not kwargs and list(args) == list(range(len(args)))
@@ -261,10 +263,18 @@ class Specialization:
             return None
 
     def result(self, outputs: Sequence[Tensor], given: Sequence[Any], bound: Bound | None) -> Any:
-        """Outputs as the module returns them. Brings its buffers up to date. `given`: the leaves of the call; `bound`: its
-        graph, which is not known in a trace."""
+        """Outputs as the module returns them. Brings its buffers up to date, and its attributes. `given`: the leaves of the
+        call; `bound`: its graph, which is not known in a trace."""
         if self.single:
             return outputs[0]
+        result, values = self.results(outputs, given, bound)
+        if bound is not None:
+            for (owner, name), value in zip(self.kept, values):
+                vars(owner)[name] = value
+        return result
+
+    def results(self, outputs: Sequence[Tensor], given: Sequence[Any], bound: Bound | None) -> tuple[Any, list[Any]]:
+        """The same, and what attributes are to be. Brings its buffers up to date."""
         if self.buffers is not None and bound is not None:
             self.buffers.update(outputs, bound.empty)
         leaves = [None if number is None else outputs[number] for number in self.artifact.outputs]
@@ -278,7 +288,8 @@ class Specialization:
         if self.artifact.graph_results is not None:
             buffers = [tensors[name] for tensors, name in self.graph_buffers]
             self.artifact.graph_results.put(leaves, given, buffers)
-        return pytree.tree_unflatten(leaves, self.artifact.output_tree)
+        results = pytree.tree_unflatten(leaves, self.artifact.output_tree)
+        return self.artifact.kept.split(results) if self.kept else (results, [])
 
 
 class CompiledModule(nn.Module):
@@ -870,7 +881,16 @@ class CompiledModule(nn.Module):
         held = frozenset(i for i, (name, _) in enumerate(names) if not dynamic.get(name, True))
         try:
             return _export.build(
-                module, args, kwargs, flags, progress=progress, trains=True, arranges=arranges, held=held, sides=sides
+                module,
+                args,
+                kwargs,
+                flags,
+                progress=progress,
+                trains=True,
+                arranges=arranges,
+                held=held,
+                sides=sides,
+                keeps=self.__dict__["_options"].part is None,
             )
         except CompileError as error:
             reason, of_sizes, _ = str(error).partition("; the sizes of all inputs are fixed")
@@ -930,7 +950,7 @@ class CompiledModule(nn.Module):
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder) / "model.so"
             options, sides = [*options, "--report", str(page)], _export.sides_of(known.artifact)
-            _export.build(module, args, kwargs, options, output=output, trains=True, sides=sides)
+            _export.build(module, args, kwargs, options, output=output, trains=True, sides=sides, keeps=True)
         if open_page:
             webbrowser.open(page.absolute().as_uri())
         return page

@@ -171,8 +171,13 @@ def traced(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Any:
         raise Error("dropout and buffers that change in training mode cannot be traced: call eval() first")
     if known.artifact.branches is not None:
         raise Error("branches on sizes that follow from numbers of the graph cannot be traced: call the module outside")
+    if known.kept and not torch.compiler.is_dynamo_compiling():  # nothing but Dynamo traces what is assigned
+        raise Error("tensors that a module keeps in attributes cannot be traced: return them")
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + known.parameters()
-    return known.result(call(module.__dict__["_handle"], known.place, tensors), leaves, None)
+    result, values = known.results(call(module.__dict__["_handle"], known.place, tensors), leaves, None)
+    for (owner, name), value in zip(known.kept, values):
+        setattr(owner, name, value)
+    return result
 
 
 @torch.compiler.assume_constant_result

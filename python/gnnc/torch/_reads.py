@@ -108,11 +108,12 @@ class _Recorder:
         self.numbers = {id(each): i for i, each in enumerate(members_of(module))}
         self.names: dict[int, set[str]] = {i: reads.names.setdefault(i, set()) for i in self.numbers.values()}
         self.written: dict[tuple[int, str], tuple[nn.Module, Any]] = {}  #: what each attribute was set to last
+        self.read_first: set[tuple[int, str]] = set()  #: attributes that were read before they were set
 
 
 _active: dict[int, list[_Recorder]] = {}  # by threads
 _lock = threading.Lock()
-_setattr = nn.Module.__setattr__
+_setattr, _delattr = nn.Module.__setattr__, nn.Module.__delattr__
 
 
 def _getattribute(self: nn.Module, name: str) -> Any:
@@ -123,6 +124,8 @@ def _getattribute(self: nn.Module, name: str) -> Any:
         # nn.Module, torch.export and this package look into this dict by themselves; others read what it has.
         if name != "__dict__" or not sys._getframe(1).f_globals.get("__name__", "").startswith(("torch.", "gnnc.")):
             recorder.names[number].add(name)
+            if (id(self), name) not in recorder.written:
+                recorder.read_first.add((id(self), name))
     return object.__getattribute__(self, name)
 
 
@@ -138,6 +141,14 @@ def _set(self: nn.Module, name: str, value: Any) -> None:
     _setattr(self, name, value)
 
 
+def _delete(self: nn.Module, name: str) -> None:
+    """Nothing is kept in an attribute that is taken away again."""
+    _delattr(self, name)
+    for recorder in _active.get(threading.get_ident(), ()):
+        if (id(self), name) in recorder.written:
+            recorder.written[id(self), name] = self, None
+
+
 @contextlib.contextmanager
 def recorded(module: nn.Module, reads: Reads) -> Iterator[_Recorder]:
     """Adds what this thread reads of the module and its members meanwhile."""
@@ -146,6 +157,7 @@ def recorded(module: nn.Module, reads: Reads) -> Iterator[_Recorder]:
         if not _active:
             nn.Module.__getattribute__ = _getattribute  # type: ignore[method-assign]
             nn.Module.__setattr__ = _set  # type: ignore[method-assign, assignment]
+            nn.Module.__delattr__ = _delete  # type: ignore[method-assign]
         _active.setdefault(thread, []).append(recorder)
     try:
         yield recorder
@@ -157,6 +169,7 @@ def recorded(module: nn.Module, reads: Reads) -> Iterator[_Recorder]:
             if not _active:
                 del nn.Module.__getattribute__
                 nn.Module.__setattr__ = _setattr  # type: ignore[method-assign]
+                nn.Module.__delattr__ = _delattr  # type: ignore[method-assign]
 
 
 # Functions, and the variables that they name.

@@ -26,6 +26,7 @@ from .._errors import Error
 from .._library import Library
 from . import _autograd, _export
 from ._integers import take_integers
+from ._kept import keeping
 
 if TYPE_CHECKING:
     from ._executor import Bound, Executor
@@ -43,6 +44,7 @@ class PullBack:
 
     def __init__(self, module: nn.Module, example: Example, artifact: _export.Artifact, options: Options) -> None:
         self.module, self.example, self.artifact, self.options = module, example, artifact, options
+        self.called = keeping(module, artifact.kept)  #: whose results are the program's
         self._compiled: dict[Given, _Compiled | None] = {}  #: None: it cannot be compiled
 
     def __call__(
@@ -101,7 +103,7 @@ class PullBack:
         operands = [leaves[i] for i in executor.value_leaves] + list(aliases.values())
         args, kwargs = pytree.tree_unflatten(leaves, self.example.tree)
         with in_mode(self.module, self.example.modes):
-            result = pytree.tree_leaves(torch.func.functional_call(self.module, aliases, args, kwargs))
+            result = pytree.tree_leaves(torch.func.functional_call(self.called, aliases, args, kwargs))
         outputs: list[Any] = [None] * len(cotangents)
         for leaf, number in zip(result, self.artifact.outputs):
             if number is not None:
@@ -132,14 +134,14 @@ class _Compiled:
         self.count, example = len(of.operand_names), pull_back.example
         args, kwargs = example.arguments()
         with in_mode(pull_back.module, example.modes), torch.enable_grad():
-            program = _export.export_program(pull_back.module, args, kwargs)
+            program = _export.export_program(pull_back.called, args, kwargs)
         # As calls do, whose cotangents of integers and truth values are floats.
         take_integers(program, by_calls=True)
         leaves, cotangents = _examples(program, example)
         cotangents = [each for i, each in enumerate(cotangents) if i in given]
         graph, self.used, self.names = _trace(program, example, of, leaves, cotangents, given)
         tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor)) + tuple(cotangents)
-        module = Gradient(pull_back.module, graph, self.names)
+        module = Gradient(pull_back.called, graph, self.names)
         flags = compiler_options(pull_back.module, tensors, pull_back.options)
         artifact = _export.build(module, tensors, {}, flags, progress=pull_back.options.progress)
         example, library = Example.of(module, tensors, {}), Library(artifact.path)

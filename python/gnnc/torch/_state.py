@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ._kept import Place
 from ._reads import GLOBAL_HOOKS, SWITCHES, Reads, frozen, members_of, variables_of, watched
 
 
@@ -76,8 +77,9 @@ class State:
         integers: Sequence[str],
         reads: Reads,
         switches: Sequence[str] = (),
+        kept: Sequence[Place] = (),
     ) -> None:
-        """`switches`: those of PyTorch that the compiler read itself."""
+        """`switches`: those of PyTorch that the compiler read itself. `kept`: attributes that each call assigns."""
         self.members, self.modes = members_of(module), list(modes)
         self._types, self._attributes = list(map(type, self.members)), list(map(vars, self.members))
         self.paths = {id(each): path for path, each in module.named_modules()}
@@ -104,6 +106,8 @@ class State:
         for i, each in enumerate(self.members):
             own = vars(each)
             for name in reads.of(i, each):
+                if (i, name) in kept:
+                    continue
                 if isinstance(own.get(name), Tensor):
                     self.integers.append(Integers(own, name))
                 else:
@@ -133,6 +137,14 @@ class State:
         self._inside: list[Any] = []
         self._values: list[Any] | None = None
         self._places = [(vars(each), name) for each, name, _ in self.reads]
+        # Modules with an attribute that each call assigns are looked at without it, and nothing else holds it.
+        assigned = {id(self.members[i]) for i, _ in kept}
+        self._assigned = [each for each in self.members if id(each) in assigned]
+        self._objects: list[Any] = [each for each in self.members if id(each) not in assigned]
+        self._objects += [vars(each) for each in self._objects]
+        self._others = [(vars(each), name) for each in self._assigned for name in _PARTS]
+        self._others += [(vars(each), name) for each, name, _ in self.reads if id(each) in assigned]
+        self._rest: list[Any] = []
         self._spaces, self._variables = [space for space, *_ in self.globals], [name for _, name, _ in self.globals]
         self._read: list[Any] = []
         if self.is_in_mode():
@@ -152,8 +164,13 @@ class State:
         self._arrays = [(each, each.tobytes()) for each in found.arrays]
         self._rare = bool(self.switches or self.missing or self._counted or self._arrays)
         self._inside = _referents(*self._inner)
-        self._held = [*self.members, *self._attributes, *[modules for modules, _ in self.children], *self._inner]
-        self._seen = _referents(*self._held)
+        self._held = [*self._objects, *[modules for modules, _ in self.children], *self._inner]
+        self._seen, self._rest = _referents(*self._held), self._now()
+
+    def _now(self) -> list[Any]:
+        """Of modules with an attribute that each call assigns, the objects that are compared."""
+        found = [*map(type, self._assigned), *map(vars, self._assigned)]
+        return [*found, *[own.get(name, _ABSENT) for own, name in self._others]]
 
     def _is_untouched(self) -> bool:
         """Whether all attributes of all modules, and what else is watched, are the objects that they were: far more than was
@@ -161,6 +178,7 @@ class State:
         try:
             return (
                 _referents(*self._held) == self._seen
+                and (not self._assigned or self._now() == self._rest)
                 and not any(self._empty)
                 and (not self._read or list(map(getitem, self._spaces, self._variables)) == self._read)
             )
@@ -186,6 +204,7 @@ class State:
         """Whether nothing has changed, the modes included, as far as objects say. A part of each call."""
         try:  # as in `_is_untouched`, without the call
             same = _referents(*self._held) == self._seen and not any(self._empty)
+            same = same and (not self._assigned or self._now() == self._rest)
             same = same and (not self._read or list(map(getitem, self._spaces, self._variables)) == self._read)
         except Exception:
             same = False
@@ -193,7 +212,7 @@ class State:
             if not self.is_in_mode() or not self._has_structure():
                 return False
             if self._is_alike():
-                self._seen = _referents(*self._held)
+                self._seen, self._rest = _referents(*self._held), self._now()
             elif self.changes():
                 return False
             else:
@@ -299,6 +318,8 @@ class State:
 
 #: Of a name that is no attribute of the module itself.
 _ABSENT = object()
+#: What a module has besides attributes of the user's.
+_PARTS = ("training", "_parameters", "_buffers", "_modules")
 
 _referents, _default_dtype = gc.get_referents, torch.get_default_dtype
 _layout = attrgetter("shape", "dtype")

@@ -61,6 +61,32 @@ class Checked(nn.Module):
         return torch.zeros_like(x).index_add(0, batch, x.tanh())
 
 
+class CheckedBySize(nn.Module):
+    """A check in a member, and as many results as the numbers say, which only Dynamo can trace."""
+
+    def __init__(self, by_any: bool) -> None:
+        super().__init__()
+        self.by_any, self.linear = by_any, nn.Linear(3, 3)
+
+    def check(self, batch: Tensor | None) -> None:
+        if self.by_any and (batch[1:] < batch[:-1]).any():
+            raise ValueError("expected a sorted batch")
+        if batch is not None and not torch.all(batch[:-1] <= batch[1:]):
+            raise ValueError("expected a sorted batch")
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        self.check(batch)
+        return x.new_zeros(int(batch.max()) + 1, 3).index_add(0, batch, self.linear(x))
+
+
+class SidesBySize(CheckedBySize):
+    """Both sides of a branch have a result."""
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        scale = 2.0 if torch.all(batch[:-1] <= batch[1:]) else 3.0
+        return scale * x.new_zeros(int(batch.max()) + 1, 3).index_add(0, batch, self.linear(x))
+
+
 class Floats(nn.Module):
     def forward(self, x: Tensor, kind: Tensor) -> Tensor:
         return x * 2 if x[x[:, 0] > 0].size(0) > 2 else x
@@ -136,6 +162,24 @@ class BranchesTest(TorchTest):
         for fails in (lambda: fast(*wrong), lambda: gnnc.compile(module, wrong)):
             with self.assertRaisesRegex((ValueError, gnnc.Error), "expected another batch"):
                 fails()
+
+    def test_branches_where_sizes_are_computed(self) -> None:
+        batches = [torch.tensor(each) for each in ([0, 0, 1, 1, 2], [0, 1, 1, 1, 1, 2, 3], [0, 0, 0, 1, 1, 1])]
+        graphs = [(torch.randn(len(batch), 3), batch) for batch in batches]
+        wrong = torch.randn(6, 3), torch.tensor([0, 2, 1, 1, 2, 2])
+        for by_any in (False, True):
+            module = CheckedBySize(by_any)
+            self.assertLikeEager(module, graphs)
+            fast = gnnc.compile(module, graphs[0])
+            for fails in (lambda: fast(*wrong), lambda: gnnc.compile(module, wrong)):
+                with self.assertRaisesRegex((ValueError, gnnc.Error), "expected a sorted batch"):
+                    fails()
+            self.assertClose(fast(*graphs[1]), module(*graphs[1]))
+        module = SidesBySize(False)
+        fast = gnnc.compile(module, graphs[0])
+        for given in (*graphs, wrong, graphs[1]):
+            self.assertClose(fast(*given), module(*given))
+        self.assertEqual(len(fast.__dict__["_specializations"]), 2)
 
     def test_aggregations_of_sorted_elements(self) -> None:
         batches = [torch.tensor([0, 0, 1, 1, 1, 2, 2]), torch.tensor([0, 0, 0, 0, 1, 1, 1, 2, 2])]

@@ -7,6 +7,8 @@ from __future__ import annotations
 import copy
 import tempfile
 import unittest
+import unittest.mock
+import weakref
 from pathlib import Path
 
 import torch
@@ -166,6 +168,300 @@ class Filled(nn.Module):
         return self.lin(self.kept) * self.scale
 
 
+class Attention(nn.Module):
+    """Keeps weights of its edges to be looked at, as many layers do."""
+
+    def __init__(self, detached: bool = False) -> None:
+        super().__init__()
+        self.lin, self.detached, self.alpha = nn.Linear(3, 3), detached, None
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        y = self.lin(x)
+        alpha = torch.sigmoid((y[edge_index[0]] * y[edge_index[1]]).sum(1))
+        self.alpha = alpha.detach() if self.detached else alpha
+        return torch.zeros_like(y).index_add(0, edge_index[1], y[edge_index[0]] * self.alpha.unsqueeze(1))
+
+
+class TwoLayers(nn.Module):
+    """Both keep theirs; the second layer reads what the first has kept, and the loss what all together keep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Attention(), Attention()
+        self.aux_loss = 0.0
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        x = torch.tanh(self.first(x, edge_index))
+        x = self.second(x, edge_index) + self.first.alpha.mean()
+        self.aux_loss = self.first.alpha.square().mean() + self.second.alpha.square().mean()
+        return x
+
+
+class EdgesOnTheWay(nn.Module):
+    """Stores features of its edges where messages are computed, and takes them away again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 3)
+
+    def message(self, x_i: Tensor, x_j: Tensor, e: Tensor) -> Tensor:
+        self.e = x_i + x_j + e
+        return torch.sigmoid(self.e) * x_j
+
+    def forward(self, x: Tensor, edge_index: Tensor, e: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.lin(x)
+        sums = torch.zeros_like(y).index_add(0, edge_index[1], self.message(y[edge_index[1]], y[edge_index[0]], e))
+        e = self.e
+        del self.e
+        return sums, e
+
+
+class Several(nn.Module):
+    """Containers, integers of the graph, an argument, and what is returned as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        self.layers = [x]
+        y = torch.tanh(self.lin(x))
+        self.layers.append(y)
+        self.found = {"sources": edge_index[0], "norm": (y.norm(dim=1), 2)}
+        self.last = torch.zeros_like(y).index_add(0, edge_index[1], y[edge_index[0]])
+        return self.last
+
+
+class Rows(nn.Module):
+    """Keeps a table with the nodes in its second axis."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 4)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        y = torch.tanh(self.lin(x))
+        self.table = y.t() * 2
+        return torch.zeros_like(y).index_add(0, edge_index[1], y[edge_index[0]])
+
+
+class Columns(nn.Module):
+    """The nodes are in the second axis of all that it is given and gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 4)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        y = torch.tanh(self.lin(x.t())).t()
+        self.table = y * 2
+        return torch.zeros_like(y).index_add(1, edge_index[1], y[:, edge_index[0]])
+
+
+class Momentum(nn.Module):
+    """What one call stores the next one reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin, self.before = nn.Linear(3, 3), 0.0
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        y = self.lin(x)
+        self.before = self.before + y.mean()
+        return torch.zeros_like(y).index_add(0, edge_index[1], y[edge_index[0]]) - self.before
+
+
+def kept_by(module: nn.Module) -> dict[str, object]:
+    """What modules have in attributes of the user's, where that is tensors."""
+    names = ("alpha", "aux_loss", "e", "layers", "found", "last", "table")
+    return {
+        f"{path}.{name}": getattr(each, name)
+        for path, each in module.named_modules()
+        for name in names
+        if hasattr(each, name)
+    }
+
+
+class KeptTensorsTest(TorchTest):
+    """Tensors that forward stores in attributes."""
+
+    def check(self, module: nn.Module, sizes: list[tuple[int, int]], columns: bool = False) -> nn.Module:
+        """Results, what is kept, and gradients through both, on several graphs."""
+        eager = copy.deepcopy(module)
+        fast = None
+        for nodes, edges in sizes:
+            x, edge_index = graph(nodes, edges, seed=nodes)
+            given = (x.t().contiguous() if columns else x, edge_index)
+            fast = fast or gnnc.compile(module, given)
+            for _ in range(2):
+                found = []
+                for run, owner in ((fast, module), (eager, eager)):
+                    owner.zero_grad()
+                    result = run(*given)
+                    kept = kept_by(owner)
+                    floats = [each for each in torch.utils._pytree.tree_leaves(kept) if isinstance(each, Tensor)]
+                    loss = sum(each.square().mean() for each in floats if each.requires_grad)
+                    (result.square().mean() + loss).backward()
+                    found.append([result, kept, [each.grad for each in owner.parameters()]])
+                self.assertClose(*found)
+        assert fast is not None
+        self.assertEqual(len(fast.__dict__["_specializations"]), 1)
+        return fast
+
+    def test_values_and_gradients(self) -> None:
+        for module in (Attention(), Attention(detached=True), TwoLayers(), Several()):
+            fast = self.check(module, [(6, 11), (9, 14), (7, 11)])
+            x, edge_index = graph(8, 13)
+            with torch.no_grad():
+                fast(x, edge_index)
+            leaves = torch.utils._pytree.tree_leaves(kept_by(module))
+            self.assertFalse(any(isinstance(each, Tensor) and each.requires_grad for each in leaves))
+
+    def test_axes(self) -> None:
+        self.check(Rows(), [(6, 11), (9, 14)])
+        module = Columns()
+        x, edge_index = graph(6, 11)
+        fast = gnnc.compile(module, (x.t().contiguous(), edge_index))
+        for nodes, edges in ((6, 11), (9, 14)):
+            x, edge_index = graph(nodes, edges)
+            found = fast(x.t().contiguous(), edge_index), module.table
+            self.assertClose(found, (module(x.t().contiguous(), edge_index), module.table))
+
+    def test_what_is_read_in_the_same_call(self) -> None:
+        module = EdgesOnTheWay()
+        eager, fast = copy.deepcopy(module), gnnc.compile(module)
+        for nodes, edges in ((6, 11), (9, 14)):
+            given = (*graph(nodes, edges), torch.randn(edges, 3))
+            self.assertClose(fast(*given), eager(*given))
+            self.assertFalse(hasattr(module, "e"))
+
+    def test_losses_of_the_result_alone(self) -> None:
+        module = TwoLayers()
+        eager, fast = copy.deepcopy(module), gnnc.compile(module)
+        x, edge_index = graph(6, 11)
+        for _ in range(2):
+            gradients = []
+            for run, owner in ((fast, module), (eager, eager)):
+                owner.zero_grad()
+                run(x, edge_index).square().sum().backward()
+                gradients.append([each.grad for each in owner.parameters()])
+            self.assertClose(*gradients)
+        for owner, run in ((module, fast), (eager, eager)):
+            owner.zero_grad()
+            run(x, edge_index)
+            owner.aux_loss.backward()
+        self.assertClose(module.first.lin.weight.grad, eager.first.lin.weight.grad)
+
+    def test_second_derivatives(self) -> None:
+        module = Attention()
+        x, edge_index = graph(6, 11)
+        found = []
+        for run in (gnnc.compile(module), module):
+            leaf = x.clone().requires_grad_()
+            loss = run(leaf, edge_index).square().sum() + module.alpha.square().sum()
+            (gradient,) = torch.autograd.grad(loss, [leaf], create_graph=True)
+            kept = module.alpha
+            gradient.square().sum().backward()
+            self.assertIs(module.alpha, kept)
+            found.append([gradient.detach(), leaf.grad])
+        self.assertClose(*found, 1e-4)
+
+    def test_attributes_that_have_something_already(self) -> None:
+        """Of a call before the module was compiled, of another mode, and what the user puts there."""
+        module = Attention()
+        x, edge_index = graph(6, 11)
+        eager = copy.deepcopy(module)
+        module(x, edge_index)
+        fast = gnnc.compile(module)
+        for mode in (True, False, True):
+            fast.train(mode)
+            for _ in range(2):
+                self.assertClose(fast(x, edge_index), eager(x, edge_index))
+                self.assertClose(fast.alpha, eager.alpha)
+        self.assertEqual(len(fast.__dict__["_specializations"]), 2)
+        module.alpha = None
+        fast(x, edge_index)
+        self.assertClose(module.alpha, eager.alpha)
+        self.assertEqual(len(fast.__dict__["_specializations"]), 2)
+        before = module.lin
+        module.lin = nn.Linear(3, 3)  # is noticed still
+        self.assertClose(fast(x, edge_index), module(x, edge_index))
+        module.lin, module.detached = before, True
+        fast(x, edge_index)
+        self.assertFalse(module.alpha.requires_grad)
+
+    def test_nothing_is_looked_at_again(self) -> None:
+        """A call assigns, and the next one takes the way of known graphs."""
+        module = TwoLayers()
+        fast = gnnc.compile(module)
+        x, edge_index = graph(6, 11)
+        fast(x, edge_index)
+        fast(x, edge_index)
+        state = fast.__dict__["_specializations"][0].state
+        with unittest.mock.patch.object(state, "_has_structure", side_effect=AssertionError):
+            for _ in range(3):
+                fast(x, edge_index)
+
+    def test_nothing_but_the_attribute_holds_them(self) -> None:
+        module = Attention()
+        fast = gnnc.compile(module)
+        x, edge_index = graph(6, 11)
+        fast(x, edge_index)
+        kept = weakref.ref(module.alpha)
+        fast(x, edge_index)
+        self.assertIsNone(kept())
+
+    def test_copies(self) -> None:
+        module = TwoLayers()
+        x, edge_index = graph(6, 11)
+        fast = gnnc.compile(module, (x, edge_index))
+        with torch.no_grad():
+            fast(x, edge_index)
+            other = copy.deepcopy(fast)
+            first = module.aux_loss
+            self.assertIsNot(other.aux_loss, first)
+            self.assertClose(other(2 * x, edge_index), module(2 * x, edge_index))
+            found = kept_by(other)
+            module(2 * x, edge_index)
+            self.assertClose(found, kept_by(module))
+        self.assertEqual(len(other.__dict__["_specializations"]), 1)
+
+    def test_torch_compile_around(self) -> None:
+        module = Attention()
+        x, edge_index = graph(6, 11)
+        eager, fast = copy.deepcopy(module), gnnc.compile(module, (x, edge_index))
+        around = torch.compile(lambda *given: 2 * fast(*given), backend="eager", fullgraph=True)
+        for given in ((x, edge_index), (2 * x, edge_index), graph(9, 14)):
+            self.assertClose(around(*given), 2 * eager(*given))
+            self.assertClose(module.alpha, eager.alpha)
+
+    def test_calls_that_pytorch_runs(self) -> None:
+        module = Attention()
+        fast = gnnc.compile(module, graph(6, 11))
+        eager = copy.deepcopy(module)
+        for nodes, edges in ((1, 1), (3, 0), (2, 5)):
+            x, edge_index = graph(nodes, edges)
+            for _ in range(2):
+                self.assertClose(fast(x, edge_index), eager(x, edge_index))
+                self.assertClose(module.alpha, eager.alpha)
+
+    def test_what_is_refused(self) -> None:
+        x, edge_index = graph(6, 11)
+        module = Momentum()
+        with self.assertRaisesRegex(gnnc.Error, "'Momentum' keeps a tensor in 'before' for later.*next call"):
+            gnnc.compile(module, (x, edge_index))
+        self.assertEqual(module.before, 0.0)
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(gnnc.Error, "keeps a tensor in 'alpha' for later.*an object has no attributes"):
+                gnnc.export(Attention(), (x, edge_index), Path(folder) / "model.so")
+        module = Attention()
+        fast = gnnc.compile(module)
+        fast(x, edge_index)
+        with self.assertRaisesRegex(Exception, "keeps in attributes cannot be traced: return them"):
+            torch.export.export(fast, (x, edge_index), strict=False)
+        self.assertClose(fast(x, edge_index), module(x, edge_index))
+
+
 class EffectsTest(TorchTest):
     def test_tensors_that_follow_from_the_graph_may_be_kept(self) -> None:
         x, batch = graph(6, 9)[0][:, :1].repeat(1, 3), torch.tensor([0, 0, 1, 1, 2, 2])
@@ -221,18 +517,20 @@ class EffectsTest(TorchTest):
 
     def test_what_compiled_code_cannot_keep(self) -> None:
         x, batch = graph(6, 9)[0], torch.tensor([0, 0, 1, 1, 2, 2])
-        for kind, message in (
-            (Counted, "changes its buffer 'seen'"),
-            (Kept, "keeps a tensor in 'last' for later"),
-        ):
-            module = kind().train()
-            before = copy.deepcopy(module.state_dict())
-            with self.assertRaisesRegex(gnnc.Error, message):
-                gnnc.compile(module, (x, batch))
-            self.assertClose(dict(module.state_dict()), dict(before))
+        module = Counted().train()
+        before = copy.deepcopy(module.state_dict())
+        with self.assertRaisesRegex(gnnc.Error, "changes its buffer 'seen'"):
+            gnnc.compile(module, (x, batch))
+        self.assertClose(dict(module.state_dict()), dict(before))
+        module = Kept()
+        for mode in (True, False):
+            fast = gnnc.compile(module.train(mode), (x, batch))
             self.assertFalse(hasattr(module, "last"))
-        module.eval()
-        self.assertClose(gnnc.compile(module, (x, batch))(x, batch), module(x, batch))
+            self.assertClose(fast(x, batch), module(x, batch))
+            if mode:
+                result, kept = fast(x, batch), module.last
+                self.assertClose((result, kept), (module(x, batch), module.last))
+                del module.last
 
     def test_what_the_first_call_keeps_for_all(self) -> None:
         x, batch = graph(6, 9)[0], torch.tensor([0, 0, 1, 1, 2, 2])
@@ -255,10 +553,9 @@ class EffectsTest(TorchTest):
             module.scale = eager.scale = 2.0
             for values in (other, x):
                 self.assertClose(fast(values, batch), eager(values, batch))
-        with self.assertRaisesRegex(gnnc.Error, "keeps a tensor in 'kept' for later"):
-            gnnc.compile(Filled(again=True), (x, batch))
-        with self.assertRaisesRegex(gnnc.Error, "keeps a tensor in 'kept' for later"):
-            gnnc.compile(Filled(learnt=True), (x, batch))
+        for module in (Filled(again=True), Filled(learnt=True)):
+            with self.assertRaisesRegex(gnnc.Error, "keeps a tensor in 'kept' for later"):
+                gnnc.compile(module, (x, batch))
 
     def test_objects_change_no_buffers(self) -> None:
         x, batch = graph(6, 9)[0], torch.tensor([0, 0, 1, 1, 2, 2])

@@ -358,10 +358,19 @@ class ReadsTest(TorchTest):
                 self.seen.append(x)
                 return x.index_select(0, edge_index[0])
 
-        for module, name in ((Memory(), "last"), (History(), "seen")):
-            with self.assertRaisesRegex(gnnc.Error, f"keeps a tensor in '{name}' for later"):
-                gnnc.compile(module, (self.x, self.edges))
-            self.assertFalse(hasattr(module, "last") or getattr(module, "seen", ()))
+        history = History()
+        with self.assertRaisesRegex(gnnc.Error, "keeps a tensor in 'seen' for later"):
+            gnnc.compile(history, (self.x, self.edges))
+        self.assertFalse(history.seen)
+        module = Memory()
+        fast = gnnc.compile(module, (self.x, self.edges))
+        self.assertFalse(hasattr(module, "last"))
+        self.compilations = 0
+        for scale in (2, 3):  # what is kept is not among what is compared, and the rest is
+            module.scale = scale
+            self.check(fast, module, scale - 1)
+            fast(self.x, self.edges)
+            self.assertClose(module.last, self.x * scale)
 
     def test_numbers_that_forward_counts(self) -> None:
         class Counting(Step):
