@@ -84,6 +84,28 @@ TEST(NormaliseTest, ViewsBetweenFollowWhatIsWrittenThroughThem) {
   EXPECT_NE(b.text().find("sin("), std::string::npos) << b.text();
 }
 
+// `to` gives the tensor itself where it has that type, and a copy otherwise; `detach` shares its memory.
+TEST(NormaliseTest, ConversionsThatHaveNothingToDoAreTheTensor) {
+  auto written = [](const std::string &alias, ScalarType type, const std::string &read) {
+    ProgramBuilder b;
+    b.input("x", {"N", "4"});
+    b.node("h", "tanh.default", {arg("self", "x")}, {"N", "4"});
+    b.node("v", alias, {arg("self", "h")}, {"N", "4"}, type);
+    b.node("part", "select.int", {arg("self", "v"), arg("dim", 1), arg("index", 0)}, {"N"}, type);
+    b.node("changed", "exp_.default", {arg("self", "part")}, {"N"}, type);
+    b.node("own", "to.dtype", {arg("self", read.c_str())}, {"N", "4"});
+    b.node("y", "abs.default", {arg("self", "own")}, {"N", "4"});
+    return b.output("y").text();
+  };
+  const std::string refused = "' is used after node 'changed' wrote to its memory";
+  for (const char *alias : {"to.device", "float.default", "type_as.default", "detach.default"})
+    EXPECT_NE(written(alias, ScalarType::Float32, "v").find("exp("), std::string::npos) << alias;
+  EXPECT_NE(written("to.device", ScalarType::Float32, "h").find("exp("), std::string::npos);
+  EXPECT_NE(written("detach.default", ScalarType::Float32, "h").find(refused), std::string::npos);
+  EXPECT_EQ(written("to.dtype", ScalarType::Float64, "h").find(refused), std::string::npos);
+  EXPECT_EQ(written("to.dtype", ScalarType::Float64, "h").find("exp("), std::string::npos);
+}
+
 // The slice before the write is the same operation, and has other numbers.
 TEST(NormaliseTest, AnEqualViewAfterAWriteIsAnother) {
   ProgramBuilder b = viewed("reshape");

@@ -180,6 +180,55 @@ TEST(RecoverPartsTest, AllPairsAreNoOutput) {
             "along one of its axes");
 }
 
+TEST(RecoverPartsTest, ADiagonalOfPairsIsOfEachElementAlone) {
+  ProgramBuilder b = rows();
+  b.node("t", "t.default", {arg("self", "x")}, {"4", "N"});
+  b.node("pairs", "matmul.default", {arg("self", "x"), arg("other", "t")}, {"N", "N"});
+  b.node("scores", "exp.default", {arg("self", "pairs")}, {"N", "N"});
+  ProgramBuilder both = b;
+  b.node("y", "diagonal.default", {arg("self", "scores")}, {"N"});
+  EXPECT_EQ(b.output("y").missing({"  output y = exp(x @ x)"}), "");
+  // Of numbers that are added up along one side, the element's own.
+  both.node("sums", "sum.dim_IntList", {arg("self", "scores"), ints("dim", {1}), arg("keepdim", true)}, {"N", "1"});
+  both.node("parts", "div.Tensor", {arg("self", "scores"), arg("other", "sums")}, {"N", "N"});
+  both.node("y", "diagonal.default", {arg("self", "parts")}, {"N"});
+  EXPECT_EQ(both.output("y").text().find("refused"), std::string::npos) << both.text();
+}
+
+TEST(RecoverPartsTest, CrossEntropyOfEachRowWithItself) {
+  ProgramBuilder b = rows();
+  b.node("t", "t.default", {arg("self", "x")}, {"4", "N"});
+  b.node("pairs", "matmul.default", {arg("self", "x"), arg("other", "t")}, {"N", "N"});
+  ProgramBuilder other = b;
+  b.integer("n", "N").integerNode("own", "arange.default", {arg("end", "n")}, {"N"});
+  b.node("y", "cross_entropy_loss.default", {arg("self", "pairs"), arg("target", "own")}, {});
+  EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
+  other.integers("target", {"N"});
+  other.node("y", "cross_entropy_loss.default", {arg("self", "pairs"), arg("target", "target")}, {});
+  EXPECT_NE(other.output("y").text().find("only taken as arange(n), each row's own"), std::string::npos);
+}
+
+TEST(RecoverPartsTest, OneNumberHasNoElementsToRegroup) {
+  ProgramBuilder b = rows();
+  b.node("zeros", "zeros.default", {ints("size", {0, 4})}, {"N+N", "4"});
+  b.node("v", "view.default", {arg("self", "zeros")}, {"N", "2", "4"});
+  b.node("sums", "sum.dim_IntList", {arg("self", "v"), ints("dim", {1})}, {"N", "4"});
+  b.node("y", "add.Tensor", {arg("self", "x"), arg("other", "sums")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
+}
+
+TEST(RecoverPartsTest, BilinearFormsOfBatches) {
+  ProgramBuilder b;
+  b.input("x", {"N", "3", "4"}).input("z", {"N", "3", "5"}).param("w", "w", {"2", "4", "5"});
+  ProgramBuilder other = b;
+  b.node("y", "bilinear.default", {arg("input1", "x"), arg("input2", "z"), arg("weight", "w")}, {"N", "3", "2"});
+  EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
+  other.input("one", {"N", "5"});
+  other.node("y", "bilinear.default", {arg("input1", "x"), arg("input2", "one"), arg("weight", "w")}, {"N", "3", "2"});
+  EXPECT_NE(other.output("y").text().find("bilinear: expected two inputs with as many axes, found shapes"),
+            std::string::npos);
+}
+
 // As torch.nn.MultiheadAttention does it: heads and rows are one axis while products are made.
 TEST(RecoverPartsTest, AViewMayJoinASpaceWithAxes) {
   ProgramBuilder b;

@@ -44,6 +44,22 @@ TEST(RecoverSizesTest, OperandsAreOfOneSize) {
   EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
 }
 
+// The map has a target for each element of the other space, so that preparing a graph compares their numbers.
+TEST(RecoverSizesTest, SizesThatOnlyAnOperationSaysToBeEqualAreCompared) {
+  ProgramBuilder b;
+  b.input("a", {"s0", "4"}).input("b", {"s1", "4"}).input("c", {"s2", "4"}).input("d", {"s3", "4"});
+  b.node("left", "cat.default", {list("tensors", {"a", "b"})}, {"s0+s1", "4"});
+  b.node("right", "cat.default", {list("tensors", {"c", "d"})}, {"s2+s3", "4"});
+  ProgramBuilder sum = b;
+  b.node("y", "mul.Tensor", {arg("self", "left"), arg("other", "right")}, {"s0+s1", "4"});
+  EXPECT_EQ(b.output("y").missing({"from arange(0, add(size(c, 0), size(d, 0)), 1)"}), "");
+
+  sum.input("base", {"N", "4"}).integers("at", {"s9"});
+  sum.node("y", "index_add.default",
+           {arg("self", "base"), arg("dim", 0), arg("index", "at"), arg("source", "left")}, {"N", "4"});
+  EXPECT_EQ(sum.output("y").missing({"from arange(0, add(size(a, 0), size(b, 0)), 1)"}), "");
+}
+
 TEST(RecoverSizesTest, PlacesOfFeaturesAndMasksAreOfOneSizeWithTheRows) {
   auto gathered = [](const char *size) {
     ProgramBuilder b;
