@@ -55,8 +55,8 @@ TEST(RecoverSizesTest, SizesThatOnlyAnOperationSaysToBeEqualAreCompared) {
   EXPECT_EQ(b.output("y").missing({"from arange(0, add(size(c, 0), size(d, 0)), 1)"}), "");
 
   sum.input("base", {"N", "4"}).integers("at", {"s9"});
-  sum.node("y", "index_add.default",
-           {arg("self", "base"), arg("dim", 0), arg("index", "at"), arg("source", "left")}, {"N", "4"});
+  sum.node("y", "index_add.default", {arg("self", "base"), arg("dim", 0), arg("index", "at"), arg("source", "left")},
+           {"N", "4"});
   EXPECT_EQ(sum.output("y").missing({"from arange(0, add(size(a, 0), size(b, 0)), 1)"}), "");
 }
 
