@@ -320,6 +320,12 @@ INSTANTIATE_TEST_SUITE_P(
                            "input v: node[channels, part = 7]\n"
                            "let t = x * w + concat(v[part: 3..7], v[part: 0..3], axis: part)\n"
                            "output y = sum(t, over: channels)\n output z = sum(t * v, over: part) }"},
+        // Several products of an edge's rows, each along short axes of its own, as gradients of tensor products are.
+        Wide{"Products", "model M { input x: node[c = 16, d = 5], v: node[g = 32, h = 3], z: node[e = 16, b = 5]\n"
+                         "input w: edge[c, e], u: edge[g, e]\n"
+                         "let s = dot(x.src, w, over: c)\n let t = dot(v.src, u, over: g)\n"
+                         "output p = dot(s, z.dst, over: e)\n output q = dot(t, z.dst, over: e)\n"
+                         "output r = dot(s, t, over: e)\n output y = sum(dot(s, tanh(z.dst), over: e)) }"},
         // Weights that are joined, cut and multiplied with each other.
         Wide{"Weights", "model M { input x: node[in = 24]\n"
                         "param A[in, out = 36], B[in, out], C[out, last = 20]\n"
