@@ -106,22 +106,22 @@ gnnc_status CallMaker::take(const char *const *names, int32_t count, bool areOut
   for (int32_t i = 0; i < count; ++i) {
     if (!names[i])
       return fail(error, GNNC_INVALID_ARGUMENT, "make_call: %s %d has no name", what, i);
-    auto isNamed = [&](int64_t k) {
-      const BufferRec &record = model.buffer(k);
-      return fits(record) && strcmp(model.name(record.name), names[i]) == 0;
-    };
     bool isKnown = false;
-    for (int64_t k = function.firstBuffer; k < function.firstBuffer + function.numBuffers; ++k) {
-      if (!isNamed(k))
+    // Its own buffers first; other programs may know it where it has none of that name.
+    const int64_t count = model.header().numBuffers;
+    for (int64_t n = 0; n < count && !(isKnown && n >= function.numBuffers); ++n) {
+      int64_t k = function.firstBuffer + n < count ? function.firstBuffer + n : function.firstBuffer + n - count;
+      const BufferRec &record = model.buffer(k);
+      if (!fits(record) || strcmp(model.name(record.name), names[i]) != 0)
         continue;
       isKnown = true;
+      if (n >= function.numBuffers)
+        break;
       if (place(k) >= 0)
         return fail(error, GNNC_INVALID_ARGUMENT, "make_call: %s '%.80s' is given twice", what, names[i]);
       place(k) = firstNumber + i;
       isWanted(k) = areOutputs;
     }
-    for (int64_t k = 0; k < model.header().numBuffers && !isKnown; ++k) // Other programs may know it.
-      isKnown = isNamed(k);
     if (!isKnown)
       return fail(error, GNNC_INVALID_ARGUMENT, "make_call: unknown %s '%.80s'", what, names[i]);
   }
@@ -214,24 +214,19 @@ int64_t CallMaker::behind(int64_t buffer) const {
 
 gnnc_status CallMaker::findPlaces() {
   bool *isUsed = scratch.array<bool>(function.numBuffers), *isMade = scratch.array<bool>(function.numBuffers);
-  bool *isUpdated = scratch.array<bool>(function.numBuffers); // by another that replaces it
   call.places = call.memory.array<BufferPlace>(function.numBuffers);
   call.written = call.memory.array<int64_t>(function.numBuffers);
   call.given = call.memory.array<int64_t>(function.numBuffers);
-  if (!isUsed || !isMade || !isUpdated || !call.places || !call.written || !call.given)
+  if (!isUsed || !isMade || !call.places || !call.written || !call.given)
     return outOfMemory();
   memset(isUsed, 0, static_cast<size_t>(function.numBuffers));
   memset(isMade, 0, static_cast<size_t>(function.numBuffers));
-  memset(isUpdated, 0, static_cast<size_t>(function.numBuffers));
   for (int64_t i = 0; i < program.numSteps; ++i) {
     if (call.needed && !(call.needed[i / 64] >> (i % 64) & 1))
       continue;
     steps.eachUsed(program.firstStep + i, [&](int64_t buffer) { isUsed[buffer - function.firstBuffer] = true; });
     steps.eachWritten(program.firstStep + i, [&](int64_t buffer) { isMade[buffer - function.firstBuffer] = true; });
   }
-  for (int64_t k = 0; k < function.numBuffers; ++k)
-    if (int64_t of = model.buffer(function.firstBuffer + k).replaces; isUsed[k] && of >= 0)
-      isUpdated[of - function.firstBuffer] = true;
   int64_t end = 0;
   for (int64_t k = 0; k < function.numBuffers; ++k) {
     int64_t buffer = function.firstBuffer + k;
@@ -239,6 +234,9 @@ gnnc_status CallMaker::findPlaces() {
     if (!isUsed[k])
       continue;
     BufferPlace found{buffer, PlaceKind::Given, places[k]};
+    bool isUpdated = false;
+    for (int64_t other = 0; other < function.numBuffers; ++other)
+      isUpdated |= isUsed[other] && model.buffer(function.firstBuffer + other).replaces == buffer;
     if (record.kind == BufferKind::Arena)
       found.kind = PlaceKind::Arena;
     else if (record.kind == BufferKind::Constant)
@@ -247,7 +245,7 @@ gnnc_status CallMaker::findPlaces() {
       found.number = place(record.replaces);
     else if (found.number < 0 && record.optional)
       found.kind = PlaceKind::Fill;
-    else if (found.number < 0 && record.values >= 0 && !isUpdated[k])
+    else if (found.number < 0 && record.values >= 0 && !isUpdated)
       found.kind = PlaceKind::Values;
     else if (found.number < 0 && record.kind == BufferKind::Output && isMadeHere(buffer)) {
       found = {buffer, PlaceKind::Behind, behind(buffer)};

@@ -15,7 +15,8 @@ from gnnc import _sources
 
 class TorchSourcesTest(unittest.TestCase):
     def evaluate(self, text: str) -> object:
-        return _sources.evaluate(_sources.parse(text), {name: torch.from_numpy(a) for name, a in ARGUMENTS.items()})
+        arguments = {name: torch.from_numpy(array) for name, array in ARGUMENTS.items()}
+        return _sources.Steps({"value": _sources.parse(text)}).run(arguments)["value"]
 
     def test_values(self) -> None:
         for text, expected in CASES:
