@@ -54,7 +54,7 @@ class Description:
         """`stream`: of a CUDA device, in whose order the graph is prepared."""
         self.kept = list(indices)
         most = capacities or {}
-        # Packed at once: setting one field of a structure after the other would take ten times as long.
+        # Packed at once, since each step on a new graph needs one: setting a structure's fields one by one takes longer.
         size = ctypes.sizeof(_abi.GraphDesc)
         extents_at = size // _WORD
         capacities_at = extents_at + 2 * len(extents)
@@ -63,7 +63,7 @@ class Description:
         self.memory = bytearray(count * _WORD)
         self.record = _abi.GraphDesc.from_buffer(self.memory)
         begin = ctypes.addressof(self.record)
-        self.tuning = None if tuning is None else ctypes.create_string_buffer(tuning.encode())
+        self.tuning = ctypes.create_string_buffer(tuning.encode()) if tuning else None
         words = [
             size | len(extents) << 32,
             begin + extents_at * _WORD,

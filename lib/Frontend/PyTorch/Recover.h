@@ -240,7 +240,7 @@ private:
   //===--- Pairs of elements (RecoverPairs.cpp) ------------------------------===//
   int pairsOf(int first, int second, int along = -1);
   int sideOf(int pairs, int side);
-  int onDiagonal(int value, int pairs, std::map<int, int> &known);
+  int onDiagonal(int value, int pairs, int side, std::map<int, int> &known);
   void pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, Dim>> &sides);
   int foldPairs(const std::string &function, int value, const std::vector<Dim> &gone);
 

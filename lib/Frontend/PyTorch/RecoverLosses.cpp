@@ -182,6 +182,8 @@ Tensor Recover::ofOwnClass(const NormalNode &node, const Tensor &logarithms) {
       number(node, "label_smoothing", 0) != 0)
     throw Refusal{"cross entropy: expected classes of fixed number, found " + sizeOf(logarithms.dims[1]).str() +
                   "; classes that are elements are only taken as arange(n), each row's own"};
+  if (int64_t ignored = integer(node, "ignore_index", -100); ignored >= 0)
+    throw Refusal{"argument 'ignore_index': expected no row's own class, found " + std::to_string(ignored)};
   Tensor loss = binary("-", scalar(0), diagonal(logarithms, 0, 1));
   int64_t reduction = integer(node, "reduction", 1);
   return reduction == 0 ? loss : fold(reduction == 1 ? "mean" : "sum", loss, {0}, false);

@@ -38,26 +38,30 @@ int Recover::sideOf(int pairs, int side) {
   return mapOf(call("side", {constant(pairs), constant(side)}, space.size), pairs, space.sides[size_t(side)]);
 }
 
-/// What a value of pairs is for those of an element with itself, as a value of the elements of the first side: what was
-/// read at either side is the element's own. Of two sets it is the element with the same number, and there are as many.
-int Recover::onDiagonal(int value, int pairs, std::map<int, int> &known) {
+/// What a value of pairs is for those of an element with itself, as a value of the elements of one side: what was read
+/// at either side is the element's own. Of another set it is the element with the same number; that there is one is
+/// checked with the targets of the map when a graph is prepared.
+int Recover::onDiagonal(int value, int pairs, int side, std::map<int, int> &known) {
   Operation op = program.operations[size_t(value)]; // adding operations moves them
   if (op.space != pairs)
     return value;
   if (auto found = known.find(value); found != known.end())
     return found->second;
   const std::vector<int> sides = program.spaces[size_t(pairs)].sides;
+  const int elements = sides[size_t(side)];
   auto sideAlong = [&](int map) { return map == sideOf(pairs, 0) ? 0 : map == sideOf(pairs, 1) ? 1 : -1; };
-  auto ofSide = [&](int side, int at) {
-    Tensor own{{{Kind::Space, sides[size_t(side)], 0}}, at};
-    return sides[size_t(side)] == sides[0] ? at : withAsMany(own, 0, sides[0]).value;
+  auto ownOf = [&](int from, int at) { // what an element of the side has there
+    if (from == elements)
+      return at;
+    const SymbolicExpr size = program.spaces[size_t(elements)].size;
+    return program.move(at, mapOf(call("arange", {constant(0), sizeIndex(size), constant(1)}, size), elements, from));
   };
   int result;
-  if (int side = sideAlong(op.map); op.op == Op::Move && side >= 0) {
-    result = ofSide(side, op.operands[0]);
-  } else if (op.op == Op::Softmax && op.text == "softmax" && side >= 0) {
-    int total = ofSide(side, program.reduce("logsumexp", op.operands[0], op.map));
-    result = program.unary("exp", program.binary("-", onDiagonal(op.operands[0], pairs, known), total));
+  if (int read = sideAlong(op.map); op.op == Op::Move && read >= 0) {
+    result = ownOf(sides[size_t(read)], op.operands[0]);
+  } else if (op.op == Op::Softmax && op.text == "softmax" && read >= 0) {
+    int total = ownOf(sides[size_t(read)], program.reduce("logsumexp", op.operands[0], op.map));
+    result = program.unary("exp", program.binary("-", onDiagonal(op.operands[0], pairs, side, known), total));
   } else {
     static const std::set<Op> elementwise = {Op::Unary,  Op::Binary,  Op::Where, Op::Dot,    Op::Over,
                                              Op::Concat, Op::Slice,   Op::Pick,  Op::Rename, Op::Merge,
@@ -65,8 +69,8 @@ int Recover::onDiagonal(int value, int pairs, std::map<int, int> &known) {
     if (!elementwise.count(op.op))
       throw Refusal{"a diagonal of numbers that are known for all pairs together"};
     for (int &operand : op.operands)
-      operand = onDiagonal(operand, pairs, known);
-    op.space = program.spaces[size_t(pairs)].sides[0];
+      operand = onDiagonal(operand, pairs, side, known);
+    op.space = elements;
     result = program.add(op);
   }
   known[value] = result;

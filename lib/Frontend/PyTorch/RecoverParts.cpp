@@ -324,9 +324,9 @@ Tensor Recover::diagonal(const Tensor &x, size_t a, size_t b) {
   const Dim first = x.dims[a], second = x.dims[b];
   if (first.kind == Kind::Space && second.kind == Kind::Space && first.pairs >= 0 && first.pairs == second.pairs &&
       first.side != second.side && first.layout < 0) {
-    const int elements = program.spaces[size_t(first.pairs)].sides[0];
+    const int elements = program.spaces[size_t(first.pairs)].sides[size_t(first.side)];
     std::map<int, int> known;
-    Tensor result{{}, onDiagonal(x.value, first.pairs, known)};
+    Tensor result{{}, onDiagonal(x.value, first.pairs, first.side, known)};
     for (size_t i = 0; i < rank; ++i)
       if (i != a && i != b)
         result.dims.push_back(x.dims[i]);
@@ -358,7 +358,7 @@ void Recover::opDiagonal(const NormalNode &node) {
     throw Refusal{"a diagonal: expected two different axes, found axes " + std::to_string(a) + " and " +
                   std::to_string(b) + " of a tensor of shape " + shapeText(x.dims)};
   Tensor found = diagonal(x, a, b);
-  // Of two sets torch says that it is as long as the smaller one.
+  // torch says that of two sets it is as long as the smaller one.
   if (!isTrace && found.dims.back().kind == Kind::Space)
     knowSize(sizesOf(node.outputs[0]).back(), sizeOf(found.dims.back()));
   define(node, isTrace ? fold("sum", found, {rank - 2}, false) : found);

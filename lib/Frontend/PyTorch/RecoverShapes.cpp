@@ -292,8 +292,9 @@ bool Recover::isStoredSize(int64_t size) const {
 /// for each element of the other; when a graph is prepared, its length is compared with the number of elements.
 Tensor Recover::withAsMany(Tensor x, size_t dim, int space) {
   const Dim own = x.dims[dim];
-  auto isPlain = [&](int id) {
-    return program.spaces[size_t(id)].extent < 0 && program.spaces[size_t(id)].sides.empty();
+  auto isPlain = [&](int id) { // of a size that is known when a graph is prepared
+    const RecoveredSpace &each = program.spaces[size_t(id)];
+    return each.extent < 0 && each.sides.empty() && each.choice < 0;
   };
   if (own.layout >= 0 || own.pairs >= 0 || !isPlain(own.id) || !isPlain(space))
     throw Refusal{"its operands have the sizes " + program.spaces[size_t(own.id)].key + " and " +

@@ -100,6 +100,15 @@ class EqualSizesTest(unittest.TestCase):
         self.check(module, compiled, torch.randn(9, 4), torch.arange(9) // 3)
         self.check(module, compiled, torch.randn(20, 4), torch.arange(20) // 4)
 
+    def test_rows_that_values_choose_have_no_size_to_compare(self) -> None:
+        class Chosen(nn.Module):
+            def forward(self, x: Tensor) -> Tensor:
+                return (x[x[:, 0] > 0] * x[x[:, 1] > 1]).sum(0)
+
+        x = torch.arange(36.0).view(9, 4) - 15.5
+        with self.assertRaisesRegex(gnnc.Error, "nothing says that they are equal"):
+            gnnc.compile(Chosen(), (x,))
+
     def test_rows_at_the_places_of_a_mask(self) -> None:
         torch.manual_seed(0)
         module, mask = Typed(), torch.tensor([0, 1, 1, 0, 0, 1, 0, 1, 1])

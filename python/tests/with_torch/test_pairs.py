@@ -302,10 +302,34 @@ class PairsTest(unittest.TestCase):
         for way in range(4):
             with self.subTest(way):
                 self.compare(Contrast(way), *[(torch.randn(n, 6), torch.randn(n, 6)) for n in (9, 30)])
-        compiled = gnnc.torch.compile(Contrast(1).double())
-        compiled(torch.randn(9, 6).double(), torch.randn(9, 6).double())
-        with self.assertRaises((gnnc.Error, ValueError, RuntimeError)):
-            compiled(torch.randn(9, 6).double(), torch.randn(7, 6).double())
+
+    def test_each_row_and_its_own_of_more_keys(self) -> None:
+        class Keys(nn.Module):
+            """More keys than queries are further negatives."""
+
+            def __init__(self, turned: bool) -> None:
+                super().__init__()
+                self.lin, self.turned = nn.Linear(6, 6), turned
+
+            def forward(self, x: Tensor, y: Tensor) -> Tensor:
+                scores = (self.lin(y) @ self.lin(x).t()).t() if self.turned else self.lin(x) @ self.lin(y).t()
+                return F.cross_entropy(scores, torch.arange(x.size(0))) * scores.diag()
+
+        for turned in (False, True):
+            with self.subTest(turned=turned):
+                self.compare(Keys(turned), *[(torch.randn(n, 6), torch.randn(m, 6)) for n, m in ((9, 14), (7, 7))])
+                compiled = gnnc.torch.compile(Keys(turned).double())
+                compiled(torch.randn(9, 6).double(), torch.randn(14, 6).double())
+                with self.assertRaises((gnnc.Error, IndexError, RuntimeError)):
+                    compiled(torch.randn(9, 6).double(), torch.randn(7, 6).double())
+
+    def test_a_class_that_is_ignored_is_refused(self) -> None:
+        class Ignored(nn.Module):
+            def forward(self, x: Tensor) -> Tensor:
+                return F.cross_entropy(x @ x.t(), torch.arange(x.size(0)), ignore_index=0)
+
+        with self.assertRaisesRegex(CompileError, "'ignore_index'"):
+            gnnc.torch.compile(Ignored())(torch.randn(9, 6))
 
     def test_classes_that_are_other_elements_are_refused(self) -> None:
         class Others(nn.Module):
