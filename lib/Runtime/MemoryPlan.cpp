@@ -11,6 +11,9 @@ namespace gnnc::runtime {
 
 /// How often another order is tried where the first leaves gaps.
 static constexpr int64_t kAttempts = 32;
+/// Pairs of items that attempts may look at whatever the sizes, and bytes of the workspace for which they may look at
+/// one more: a new graph at each step must not take longer to plan than to compute.
+static constexpr int64_t kFreePairs = int64_t(1) << 16, kBytesPerPair = 64;
 
 /// `count` words of `list` rise by less(a, b); equal ones keep their order. Lists are short (the buffers of a model).
 template <typename Less> static void insertLast(int64_t *list, int64_t count, Less less) {
@@ -93,7 +96,8 @@ static int64_t largestSum(const Lifetime *items, const int64_t *order, int64_t c
   enough += enough / 64;
   for (int64_t i = 0; i < wanted; ++i)
     bestOrder[i] = order[i];
-  for (int64_t attempt = 0; attempt < kAttempts && total > enough; ++attempt) {
+  int64_t pairs = kFreePairs + total / kBytesPerPair;
+  for (int64_t attempt = 0; attempt < kAttempts && total > enough && (pairs -= wanted * wanted) >= 0; ++attempt) {
     if (attempt == kAttempts / 2) {
       // Begin again with what takes most memory for longest, which what is larger but short-lived may go around.
       auto taken = [&](int64_t i) {

@@ -109,7 +109,7 @@ gnnc_status CallMaker::take(const char *const *names, int32_t count, bool areOut
     bool isKnown = false;
     // Its own buffers first; other programs may know it where it has none of that name.
     const int64_t count = model.header().numBuffers;
-    for (int64_t n = 0; n < count && !(isKnown && n >= function.numBuffers); ++n) {
+    for (int64_t n = 0; n < (isKnown ? function.numBuffers : count); ++n) {
       int64_t k = function.firstBuffer + n < count ? function.firstBuffer + n : function.firstBuffer + n - count;
       const BufferRec &record = model.buffer(k);
       if (!fits(record) || strcmp(model.name(record.name), names[i]) != 0)
