@@ -58,6 +58,7 @@ SpaceForm Recover::formOf(int space) {
     form.kind = SpaceForm::Kind::Pairs;
     form.parts = each.sides;
     form.left = each.along;
+    form.right = each.otherAlong;
     return form;
   }
   if (each.extent >= 0)
@@ -113,13 +114,24 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
   MapForm form;
   const SpaceForm from = program.spaces[each.from].form, to = program.spaces[each.to].form;
   if (index->function == "side") {
+    const int pairs = int(*literalOf(index->arguments[0])), side = int(*literalOf(index->arguments[1]));
+    const int end = program.spaces[size_t(pairs)].sides[size_t(side)];
+    if (each.to != end) { // rows of another tensor, by the same numbers
+      const SymbolicExpr size = program.spaces[size_t(end)].size;
+      Index same = call("arange", {constant(0), sizeIndex(size), constant(1)}, size);
+      form.kind = MapForm::Kind::Through;
+      form.parts = {{MapPart::Kind::Map, sideOf(pairs, side)}, {MapPart::Kind::Map, wholeMap(same, end, each.to)}};
+      program.maps[map].form = form;
+      return true;
+    }
     program.maps[map].form.kind = *literalOf(index->arguments[1]) == 0 ? MapForm::Kind::Owner : MapForm::Kind::Partner;
     return true;
   }
   if (index->function == "chosen" || index->function == "owner") {
-    const Operation &choice = program.operations[size_t(*literalOf(index->arguments[0]))];
+    const Operation &choice = program.operations[size_t(choiceIn(index))];
     bool isChosen = index->function == "chosen";
-    int end = program.operations[size_t(choice.operands[isChosen ? 0 : 1])].space;
+    int end = !isChosen && choice.text == "topk" ? program.maps[size_t(choice.map)].to
+                                                 : program.operations[size_t(choice.operands[isChosen ? 0 : 1])].space;
     if (each.from != choice.space)
       return false;
     if (each.to == end && choice.text == "filter") {
@@ -143,14 +155,24 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
   // What belongs to the ends of chosen pairs: over these.
   if (from.kind == SpaceForm::Kind::Selection && index->function == "take" &&
       (index->arguments[1]->function == "chosen" || index->arguments[1]->function == "owner")) {
-    const Operation &choice = program.operations[size_t(*literalOf(index->arguments[1]->arguments[0]))];
-    int middle = program.operations[size_t(choice.operands[index->arguments[1]->function == "chosen" ? 0 : 1])].space;
+    const Operation &choice = program.operations[size_t(choiceIn(index->arguments[1]))];
+    bool isOwner = index->arguments[1]->function == "owner";
+    int middle = isOwner && choice.text == "topk" ? program.maps[size_t(choice.map)].to
+                                                  : program.operations[size_t(choice.operands[isOwner ? 1 : 0])].space;
     // Where the best are the best of, which is known before they are chosen.
     if (choice.text == "topk" && choice.map >= 0 && program.maps[choice.map].to == each.to &&
         program.maps[choice.map].index && program.maps[choice.map].index->text == index->arguments[0]->text) {
       program.maps[map].form.kind = MapForm::Kind::Owner;
       return true;
     }
+    form.kind = MapForm::Kind::Through;
+    form.parts = {{MapPart::Kind::Map, mapOf(index->arguments[1], each.from, middle)},
+                  {MapPart::Kind::Map, wholeMap(index->arguments[0], middle, each.to)}};
+    program.maps[map].form = form;
+    return true;
+  }
+  if (from.kind == SpaceForm::Kind::Selection && index->function == "take" && isOfChosen(index->arguments[1])) {
+    const int middle = spaceOf(index->arguments[0]->length);
     form.kind = MapForm::Kind::Through;
     form.parts = {{MapPart::Kind::Map, mapOf(index->arguments[1], each.from, middle)},
                   {MapPart::Kind::Map, wholeMap(index->arguments[0], middle, each.to)}};
@@ -248,8 +270,10 @@ void Recover::deriveSpaces() {
         need(form.left);
         need(form.right);
       }
-      if (form.kind == SpaceForm::Kind::Pairs && form.left >= 0)
+      if (form.kind == SpaceForm::Kind::Pairs && form.left >= 0) {
         need(form.left);
+        need(form.right);
+      }
       for (int part : form.parts)
         self(self, part);
     };

@@ -82,8 +82,10 @@ void Emitter::reachSpace(int space) {
     reachMap(form.left);
     reachMap(form.right);
   }
-  if (form.kind == SpaceForm::Kind::Pairs && form.left >= 0)
+  if (form.kind == SpaceForm::Kind::Pairs && form.left >= 0) {
     reachMap(form.left);
+    reachMap(form.right);
+  }
   for (int part : form.parts)
     reachSpace(part);
   declarations.push_back({/*isMap=*/false, space});
@@ -308,7 +310,8 @@ std::string Emitter::declareSpace(int space) {
     return text + " = union(" + parts + ")\n";
   }
   if (each.form.kind == SpaceForm::Kind::Pairs && each.form.left >= 0)
-    return text + " = pairs(" + mapNames[each.form.left] + ")\n";
+    return text + " = pairs(" + mapNames[each.form.left] +
+           (each.form.right == each.form.left ? "" : ", " + mapNames[each.form.right]) + ")\n";
   if (each.form.kind == SpaceForm::Kind::Pairs) {
     std::string first = spaceNames[each.form.parts[0]], second = spaceNames[each.form.parts[1]];
     return text + " = pairs(" + first + (first == second ? "" : ", " + second) + ")\n";

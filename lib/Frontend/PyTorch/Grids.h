@@ -28,6 +28,9 @@ struct GridOptions {
   bool areFollowed = false;
   /// Fixed sizes of axes that lists of edges index.
   std::set<int64_t> sizes = {};
+  /// Whether axes of a fixed size before one of elements are of features where they are no longer than a few: the
+  /// channels of [batch, channels, nodes].
+  bool areChannelsInside = false;
   /// Where pairs of elements are formed: whether they are those with the same last coordinate, instead of the first.
   bool isBatchLast = false;
 };

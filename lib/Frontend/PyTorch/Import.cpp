@@ -272,11 +272,11 @@ static void addStatements(std::string &text, const std::vector<std::string> &sta
 /// `moved`: of what the program is another arrangement, in words.
 static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, const std::vector<std::string> &moved,
                                             const std::vector<std::string> &statements, const GridOptions &grids,
-                                            std::set<int64_t> *listed = nullptr) {
+                                            GridOptions *wanted = nullptr) {
   Recover recover(exported, grids);
-  llvm::scope_exit noteListed([&] {
-    if (listed)
-      *listed = recover.listedSizes();
+  llvm::scope_exit noteWanted([&] {
+    if (wanted)
+      *wanted = recover.wanted();
   });
   try {
     RecoveredProgram program = recover.run();
@@ -312,22 +312,27 @@ static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, con
 }
 
 /// With several axes of elements. Lists may turn out to index further axes then.
-static llvm::Expected<ImportedModel>
-importOnGrids(const ExportedProgram &exported, const std::vector<std::string> &statements, std::set<int64_t> sizes) {
+static llvm::Expected<ImportedModel> importOnGrids(const ExportedProgram &exported,
+                                                   const std::vector<std::string> &statements, GridOptions options) {
+  options.areFollowed = true;
   for (;;) {
-    std::set<int64_t> listed;
-    llvm::Expected<ImportedModel> model = import(exported, {}, statements, {true, sizes}, &listed);
+    GridOptions wanted;
+    llvm::Expected<ImportedModel> model = import(exported, {}, statements, options, &wanted);
     if (!model) {
-      llvm::Expected<ImportedModel> other = import(exported, {}, statements, {true, sizes, true});
+      GridOptions turned = options;
+      turned.isBatchLast = true;
+      llvm::Expected<ImportedModel> other = import(exported, {}, statements, turned);
       if (other) {
         llvm::consumeError(model.takeError());
         return other;
       }
       llvm::consumeError(other.takeError());
     }
-    size_t before = sizes.size();
-    sizes.insert(listed.begin(), listed.end());
-    if (sizes.size() == before)
+    const size_t before = options.sizes.size();
+    const bool wasInside = options.areChannelsInside;
+    options.sizes.insert(wanted.sizes.begin(), wanted.sizes.end());
+    options.areChannelsInside |= wanted.areChannelsInside && !model;
+    if (options.sizes.size() == before && options.areChannelsInside == wasInside)
       return model;
     llvm::consumeError(model.takeError());
   }
@@ -386,21 +391,21 @@ llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::s
   llvm::Expected<ExportedProgram> exported = readExportedProgram(path);
   if (!exported)
     return exported.takeError();
-  std::set<int64_t> listed;
-  llvm::Expected<ImportedModel> model = import(*exported, {}, options.statements, {}, &listed);
-  if (options.oneAxis && (!model || !listed.empty())) {
+  GridOptions wanted;
+  llvm::Expected<ImportedModel> model = import(*exported, {}, options.statements, {}, &wanted);
+  if (options.oneAxis && (!model || !wanted.sizes.empty())) {
     std::string reason = model ? "'" + path + "': lists index axes of fixed size" : llvm::toString(model.takeError());
     std::vector<std::string> sizes;
-    for (int64_t size : listed)
+    for (int64_t size : wanted.sizes)
       sizes.push_back(std::to_string(size));
     if (!sizes.empty())
       reason += "\ngnnc: note: axes of elements: " + llvm::join(sizes, ", ");
     return llvm::createStringError(reason);
   }
   // What lists index along an axis of features is better off with an axis of elements there.
-  if (!listed.empty()) {
-    llvm::Expected<ImportedModel> onGrid = importOnGrids(*exported, options.statements, listed);
-    if (onGrid) {
+  if (!wanted.sizes.empty()) {
+    llvm::Expected<ImportedModel> onGrid = importOnGrids(*exported, options.statements, wanted);
+    if (onGrid || !model) {
       llvm::consumeError(model.takeError());
       return onGrid;
     }

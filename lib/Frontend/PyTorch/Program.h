@@ -61,9 +61,9 @@ struct RecoveredSpace {
   std::string source;  ///< what gives the extent; see GraphSource.h
   int64_t extent = -1; ///< of a static space
   SpaceForm form;
-  int choice = -1;        ///< Selection: the operation that chooses its elements
-  std::vector<int> sides; ///< Pairs: the spaces that their elements are of
-  int along = -1;         ///< Pairs: the map that sends both sides to the same place; -1: all pairs
+  int choice = -1;                 ///< Selection: the operation that chooses its elements
+  std::vector<int> sides;          ///< Pairs: the spaces that their elements are of
+  int along = -1, otherAlong = -1; ///< Pairs: the maps that send both sides to the same place; -1: all pairs
 };
 
 struct RecoveredMap {

@@ -45,7 +45,8 @@ bool Recover::onlyIntegers(const NormalNode &node) const {
     bool isPlace = (node.op == "index" && name == "indices") || (node.op == "masked_select" && name == "mask") ||
                    node.op == "nonzero" || node.op == "nonzero_numpy" || node.op == "argwhere" ||
                    (node.op == "where" && !has(node, "self"));
-    auto isMask = [&](const std::string &each) { return isPlace && typeOf(each) == ScalarType::Bool; };
+    bool asksWhere = node.op == "nonzero" || node.op == "nonzero_numpy" || node.op == "argwhere";
+    auto isMask = [&](const std::string &each) { return isPlace && (asksWhere || typeOf(each) == ScalarType::Bool); };
     if (auto *value = std::get_if<ValueName>(&argument);
         value && (tensors.count(value->name) || grids.count(value->name)) && !isMask(value->name))
       return false;
@@ -391,9 +392,17 @@ RecoveredProgram Recover::run() {
     if (GridShape grid = leadingGrid(shape); gridOptions.areFollowed && isUser && grid.grid().size() > 1) {
       operation.space = spaceOf(pointsOf(grid.grid()));
       Grid own{grid, {{{Dim::Kind::Space, operation.space, 0}}, -1}};
-      for (auto [i, size] : llvm::enumerate(grid.rows())) {
-        operation.axes.push_back(program.newAxis(size.getNumber(), i + 1 == grid.rows().size() ? "in" : ""));
-        own.rows.dims.push_back({Dim::Kind::Axis, operation.axes.back(), size.getNumber()});
+      size_t last = shape.size();
+      while (!grid.isOfGrid[last - 1])
+        --last;
+      for (size_t axis = 0; axis < shape.size(); ++axis) {
+        if (grid.isOfGrid[axis])
+          continue;
+        own.rows.dims.emplace_back();
+        if (axis < last) // of size 1, between axes of elements, whose product counts them
+          continue;
+        operation.axes.push_back(program.newAxis(shape[axis].getNumber(), axis + 1 == shape.size() ? "in" : ""));
+        own.rows.dims.back() = {Dim::Kind::Axis, operation.axes.back(), shape[axis].getNumber()};
       }
       own.rows.value = program.add(operation);
       for (Dim &dim : own.rows.dims)
@@ -403,6 +412,10 @@ RecoveredProgram Recover::run() {
         }
       if (!rowCount)
         rowCount = gridOptions.isBatchLast ? grid.grid().back() : grid.grid().front();
+      for (size_t axis = 0; gridOptions.areChannelsInside && axis < own.shape.sizes.size(); ++axis)
+        if (own.shape.isOfGrid[axis] && !isGridSize(own.shape.sizes[axis]) &&
+            own.shape.sizes[axis].getNumber() <= kMostPicked)
+          own = outOfGrid(std::move(own), axis);
       program.joined.push_back("input '" + name + "' (" + std::to_string(grid.grid().size()) + " axes)");
       grids[input.value] = std::move(own);
       continue;
@@ -584,6 +597,8 @@ RecoveredProgram Recover::finish() {
   }
   tablesAsEdges();
   deriveSpaces();
+  if (splitOpenUnions())
+    deriveSpaces();
   for (RecoveredSpace &space : program.spaces)
     if (space.extent < 0) {
       space.source = isKnown(space.size) ? sourceOf(space.size) : "";

@@ -90,7 +90,8 @@ public:
   const NormalNode *current = nullptr;
   const std::string &fixedSizes() const { return program.fixedSizes; }
   /// Fixed sizes of axes of rows that lists index element by element, which costs as much as the size for each.
-  const std::set<int64_t> &listedSizes() const { return listed; }
+  /// What a refused program, or one whose lists index axes of features, says of axes of elements.
+  const GridOptions &wanted() const { return wants; }
 
 private:
   using Handler = void (Recover::*)(const NormalNode &);
@@ -177,6 +178,10 @@ private:
   void tablesAsEdges();
   void writeWithEdges(int axis, int nodes, const std::vector<bool> &live);
 
+  //===--- Unions of which values decide a part (SplitUnions.cpp) --------------===//
+  bool isOpen(int space) const;
+  bool splitOpenUnions();
+
   //===--- Derived spaces (Derive.cpp) ---------------------------------------===//
   void deriveSpaces();
   std::optional<int> targetOf(const std::string &list, int from) const;
@@ -238,11 +243,37 @@ private:
   Tensor safeRoot(Tensor x);
 
   //===--- Pairs of elements (RecoverPairs.cpp) ------------------------------===//
-  int pairsOf(int first, int second, int along = -1);
+  int pairsOf(int first, int second, int along = -1, int otherAlong = -1);
   int sideOf(int pairs, int side);
-  int onDiagonal(int value, int pairs, int side, std::map<int, int> &known);
+  int onDiagonal(int value, int pairs, int side);
   void pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, Dim>> &sides);
   int foldPairs(const std::string &function, int value, const std::vector<Dim> &gone);
+
+  //===--- Graphs that a mask of pairs makes (RecoverPairMasks.cpp) ------------===//
+  bool isOfPairs(const std::string &name) const;
+  Tensor numbersOfPairs(const IndexTensor &x);
+  Tensor tensorOfSize(const SymbolicExpr &size);
+  void noteEqual(const IndexTensor &x, const Tensor &result);
+  int pairsOn(int space, int value, int pairs, const std::function<int(int side, int at)> &end,
+              std::map<int, int> &known);
+  Tensor pairsAt(Tensor x, size_t dim, const Index &first, const Index &second);
+  bool isMatrixOfPairs(const Tensor &x, size_t dim) const;
+  int groupsOf(const Index &first, const Index &second);
+  std::pair<int, int> pairsThatAgree(int pairs, int mask);
+  IndexLists keptPairs(const Tensor &mask, const SymbolicExpr &length);
+  std::optional<IndexLists> keptPairs(const std::string &name, const SymbolicExpr &length);
+  void intTrianglePlaces(const NormalNode &node);
+  IndexTensor identityMatrix(const std::vector<SymbolicExpr> &sizes, bool isTruth);
+  /// Values of pairs that are 1 where two lists have equal numbers for their sides.
+  std::map<int, std::array<Index, 2>> equalPairs;
+  std::map<int, std::pair<int, int>> agreeing; ///< by mask: what pairsThatAgree gave
+
+  //===--- The best pairs of each element (RecoverPairOrders.cpp) ----------------===//
+  void needElements(const std::vector<int64_t> &sizes);
+  bool isReadFromSecond(const std::string &places, size_t dim) const;
+  bool orderPairs(const NormalNode &node, const Tensor &x, size_t dim, int64_t count, bool largest);
+  /// Of a space with so many chosen elements for each owner, row by row, the list of the owners.
+  std::map<int, std::pair<Index, int64_t>> chosenRows;
 
   //===--- Elements in rows of equal length (RecoverRows.cpp) -----------------===//
   std::optional<int> layoutOf(const Index &places, const SymbolicExpr &rows, const SymbolicExpr &length);
@@ -284,6 +315,7 @@ private:
                 const std::vector<SymbolicExpr> &to);
   Grid inOrder(Grid x);
   Grid withFeatures(Grid x);
+  bool isChosenAxis(const Grid &x, size_t axis) const;
   Grid intoGrid(Grid x, size_t axis);
   Grid outOfGrid(Grid x, size_t axis);
   Grid gridOf(const std::string &name);
@@ -316,6 +348,7 @@ private:
   bool foldWholeRows(const std::string &function, Tensor &x, const std::vector<Dim> &gone);
   void runOnPairs(const NormalNode &node, const std::vector<std::string> &given);
   bool foldGrid(const NormalNode &node);
+  bool convolveGrid(const NormalNode &node);
   bool joinGrids(const NormalNode &node);
   bool einsumOnRows(const NormalNode &node);
   bool scatterToGrid(const NormalNode &node);
@@ -325,9 +358,12 @@ private:
   //===--- Neighbours from values (RecoverSelections.cpp) -----------------------===//
   void opNearest(const NormalNode &node);
   void opTop(const NormalNode &node);
-  int choose(Operation choice, const SymbolicExpr &length, const std::string &name);
+  int choose(Operation choice, const SymbolicExpr &length, const std::string &name, bool isTable = false);
   int onElements(const Tensor &x, const char *what, const char *hint = "");
   IndexLists keptWhere(int condition, const SymbolicExpr &length);
+  static bool isOfChosen(const Index &list);
+  int numbersOf(const Index &list);
+  int choiceIn(const Index &list) const;
   int choiceOf(const Index &list) const;
   Index groupsOfBest(const Index &list) const;
   std::optional<int> truthOfChosen(const Index &mask, std::vector<std::string> *defined);
@@ -335,7 +371,7 @@ private:
   /// Of each list of kept elements, by its text, the places that are defined on all of them.
   std::map<std::string, std::set<std::string>> definedWhere;
   std::optional<IndexLists> keptPlaces(const std::string &name, const SymbolicExpr &length);
-  std::map<int, std::pair<SymbolicExpr, int>> keptBy; ///< a mask's value: how many it keeps, and the choice
+  std::map<int, std::pair<SymbolicExpr, int>> keptBy; ///< a mask's value: how many it keeps, and their space
   int groupMap(const IndexLists &groups, int from, int to);
 
   //===--- Places that differ by feature (RecoverEach.cpp) ------------------===//
@@ -385,6 +421,7 @@ private:
   IndexTensor placesAlong(const NormalNode &node, const std::string &name, const SymbolicExpr &size,
                           const SymbolicExpr &length);
   IndexTensor readable(const IndexTensor &x, size_t dim);
+  std::optional<std::vector<std::vector<int64_t>>> trueAt(const IndexTensor &mask);
   IndexTensor bestPlace(const IndexTensor &x, size_t dim, bool isLargest);
   /// An integer tensor as numbers without a gradient.
   Tensor asNumbers(const IndexLists &index);
@@ -609,7 +646,7 @@ private:
 
   const ExportedProgram &exported;
   const GridOptions gridOptions;
-  std::set<int64_t> listed;
+  GridOptions wants;
   NormalProgram normal;
   RecoveredProgram program;
   std::map<std::string, Tensor> tensors;

@@ -33,7 +33,7 @@ Tensor Recover::tensorOf(const std::string &name) {
   if (auto found = tensors.find(name); found != tensors.end())
     return found->second;
   if (auto found = indices.find(name); found != indices.end())
-    return asNumbers(indexOf(name));
+    return isOfPairs(name) ? numbersOfPairs(indexFunctionOf(name)) : asNumbers(indexOf(name));
   if (auto found = normal.integers.find(name); found != normal.integers.end())
     return {{}, sizeAsNumber(expression(found->second))};
   if (grids.count(name))

@@ -79,15 +79,18 @@ void Recover::opFillDiagonal(const NormalNode &node) {
   Tensor x = tensor(node, "self"), value = tensor(node, "fill_value");
   if (x.dims.size() != 2 || sizeOf(x.dims[0]).str() != sizeOf(x.dims[1]).str())
     throw Refusal{"expected a square matrix, found shape " + shapeText(x.dims)};
+  if (isMatrixOfPairs(x, 0))
+    return define(node, where(numbersOfPairs(identityMatrix({sizeOf(x.dims[0]), sizeOf(x.dims[1])}, true)), value, x));
   int64_t size = fixedSize(node, x, 0);
   define(node, where(pattern(size, size, [](int64_t i, int64_t j) { return i == j; }), value, x));
 }
 
 void Recover::opEye(const NormalNode &node) {
   std::vector<SymbolicExpr> shape = sizes(node);
+  if (!shape.at(0).getFactors().empty() && !shape.at(1).getFactors().empty())
+    return define(node, numbersOfPairs(identityMatrix(shape, false)));
   if (!shape.at(0).getFactors().empty() || !shape.at(1).getFactors().empty())
-    throw Refusal{"expected a matrix of fixed size, found " + shape[0].str() + " by " + shape[1].str() +
-                  ", a number for every pair"};
+    throw Refusal{"expected a square matrix, found " + shape[0].str() + " by " + shape[1].str()};
   define(node, pattern(shape[0].getNumber(), shape[1].getNumber(), [](int64_t i, int64_t j) { return i == j; }));
 }
 
@@ -95,10 +98,17 @@ void Recover::opEye(const NormalNode &node) {
 void Recover::opTriangle(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   std::vector<SymbolicExpr> shape = sizes(node);
-  if (shape.size() < 2 || !shape[shape.size() - 2].getFactors().empty() || !shape.back().getFactors().empty())
-    throw Refusal{"expected a matrix of fixed size, found shape " + shapeText(x.dims) + ", a number for every pair"};
   int64_t diagonal = integer(node, "diagonal", 0);
   bool isLower = node.op == "tril";
+  if (shape.size() >= 2 && isMatrixOfPairs(x, shape.size() - 2)) {
+    std::vector<SymbolicExpr> matrix = {shape[shape.size() - 2], shape.back()};
+    IndexTerm offset =
+        algebra.add(algebra.coordinate(1, matrix[1]), algebra.times(algebra.coordinate(0, matrix[0]), -1));
+    IndexTerm stays = algebra.apply(isLower ? "le" : "ge", {offset, algebra.number(diagonal)});
+    return define(node, where(numbersOfPairs({matrix, stays, true}), x, scalar(0)));
+  }
+  if (shape.size() < 2 || !shape[shape.size() - 2].getFactors().empty() || !shape.back().getFactors().empty())
+    throw Refusal{"expected a matrix of fixed size, found shape " + shapeText(x.dims) + ", a number for every pair"};
   Tensor mask = pattern(shape[shape.size() - 2].getNumber(), shape.back().getNumber(),
                         [&](int64_t i, int64_t j) { return isLower ? j - i <= diagonal : j - i >= diagonal; });
   define(node, where(mask, x, scalar(0)));

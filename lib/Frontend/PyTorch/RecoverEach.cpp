@@ -64,7 +64,7 @@ Tensor Recover::firstOf(const Tensor &x, size_t axis, const SymbolicExpr &count)
 Tensor Recover::isPlaceOf(const Index &places, const Tensor &like, size_t dim, size_t rows) {
   int64_t size = sizeOf(like.dims[dim]).getNumber();
   if (size > kMostListed)
-    listed.insert(size);
+    wants.sizes.insert(size);
   int axis = program.newAxis(size);
   int space = spaceOf(places->length);
   Tensor chosen{{}, program.oneHot(mapOf(places, space, spaceOf(SymbolicExpr(size))), axis)};

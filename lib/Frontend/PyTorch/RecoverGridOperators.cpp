@@ -215,6 +215,8 @@ bool Recover::runGrid(const NormalNode &node) {
   if (isOnGrid || makesGrid(node))
     if (viewGrid(node) || gatherFromGrid(node) || scatterToGrid(node) || foldGrid(node))
       return true;
+  if (isOnGrid && convolveGrid(node))
+    return true;
   std::optional<OnAxes> kind = onAxes(node.op);
   if (!isOnGrid && !(kind == OnAxes::Each && makesGrid(node)))
     return false;
@@ -247,6 +249,16 @@ bool Recover::makesGrid(const NormalNode &node) const {
       });
   if (!hasSeveral)
     return false;
+  // A table of places, of elements.
+  if (node.op == "index" || node.op == "index_select")
+    for (const std::string &name : tensorsOf(node))
+      if (auto index = indices.find(name); index != indices.end() && !index->second.isTruth) {
+        size_t axes = 0;
+        for (size_t dim = 0; dim < index->second.sizes.size(); ++dim)
+          axes += IndexAlgebra::dependsOn(index->second.value, dim) && isGridSize(index->second.sizes[dim]);
+        if (axes > 1)
+          return true;
+      }
   // One tensor that resides somewhere, repeated, is a tensor as any other.
   std::set<size_t> places;
   for (const std::string &name : tensorsOf(node))
@@ -255,6 +267,38 @@ bool Recover::makesGrid(const NormalNode &node) const {
         if (const Dim &dim = tensor->second.dims[i]; resides(tensor->second, dim) && dim.pairs < 0 && dim.layout < 0)
           places.insert(tensor->second.dims.size() - i);
   return places.size() > 1 || (isView && places.size() == 1);
+}
+
+/// A convolution with a kernel of size 1 along all axes: a product with the channels of each element.
+bool Recover::convolveGrid(const NormalNode &node) {
+  if (node.op != "conv1d" && node.op != "conv2d" && node.op != "convolution")
+    return false;
+  Tensor weight = tensor(node, "weight");
+  const size_t rank = weight.dims.size();
+  auto areAll = [&](const char *name, int64_t number) {
+    const Argument *given = find(node, name);
+    if (given && std::holds_alternative<std::string>(*given)) // same, or valid
+      return true;
+    return !given || llvm::all_of(integers(node, name), [&](int64_t each) { return each == number; });
+  };
+  bool isOfOne = rank >= 3 && llvm::all_of(llvm::drop_begin(weight.dims, 2),
+                                           [&](const Dim &dim) { return sizeOf(dim) == SymbolicExpr(1); });
+  if (!isOfOne || !areAll("stride", 1) || !areAll("padding", 0) || integer(node, "groups", 1) != 1 ||
+      !grids.count(nameOf(node, "input")) || (node.op == "convolution" && flag(node, "transposed", false)))
+    return false;
+  Grid x = gridOf(nameOf(node, "input"));
+  if (x.shape.sizes.size() != rank)
+    return false;
+  x = outOfGrid(std::move(x), 1);
+  while (weight.dims.size() > 2)
+    weight = squeezed(weight, weight.dims.size() - 1);
+  const size_t channel = 1 + x.shape.place(1);
+  Tensor rows = contract(withAxis(x.rows, channel), weight, {{channel, 1}}, {});
+  if (has(node, "bias")) // which goes along the last axis, as the product's channels do
+    rows = binary("+", rows, tensor(node, "bias"));
+  std::rotate(rows.dims.begin() + ptrdiff_t(channel), rows.dims.end() - 1, rows.dims.end());
+  defineGrid(node, x.shape.isOfGrid, rows, 0, x.shape.order);
+  return true;
 }
 
 /// Whether two axes of a grid are of one size, which is not fixed, or is one that lists index.
@@ -291,7 +335,8 @@ void Recover::runEach(const NormalNode &node, const std::vector<std::string> &gi
         continue;
       shape.sizes[place] = size;
       shape.isOfGrid[place] = shape.isOfGrid[place] || own.shape.isOfGrid[axis];
-      isFeature[place] = isFeature[place] || !own.shape.isOfGrid[axis];
+      bool isRepeated = !own.shape.isOfGrid[axis] && own.rows.dims[1 + own.shape.place(axis)].kind == Dim::Kind::Repeat;
+      isFeature[place] = isFeature[place] || (!own.shape.isOfGrid[axis] && !isRepeated);
     }
   }
   for (size_t axis = 0; axis < shape.sizes.size(); ++axis)
@@ -428,7 +473,13 @@ void Recover::runAlong(const NormalNode &node, bool isLast, bool isChannel) {
       for (size_t axis = 0; axis < rank; ++axis)
         if (!isShorter || !along.count(axis))
           result.isOfGrid.push_back(shape.isOfGrid[axis]);
-      if (isChannel && result.sizes.size() != rank) // statistics of a batch norm
+      if (isChannel && result.sizes.size() != rank && !isUsed(node.outputs[i])) { // statistics of a batch norm
+        flat.outputs[i].clear();
+        shapes.emplace_back();
+        kinds.emplace_back();
+        continue;
+      }
+      if (isChannel && result.sizes.size() != rank)
         throw Refusal{"the statistics of a batch norm are results"};
       if (result.isOfGrid.size() != result.sizes.size())
         throw Refusal{"'" + node.op + "' changes the axes of a tensor with several axes of elements"};
@@ -441,6 +492,6 @@ void Recover::runAlong(const NormalNode &node, bool isLast, bool isChannel) {
   }
   std::vector<Tensor> results = runOnRows(flat, rows, shapes);
   for (size_t i = 0; i < results.size(); ++i)
-    if (!node.outputs[i].empty())
+    if (!flat.outputs[i].empty())
       defineGrid(node, kinds[i], results[i], i, shape.order);
 }

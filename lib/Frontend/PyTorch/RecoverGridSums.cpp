@@ -25,7 +25,8 @@ using Kind = Dim::Kind;
 Tensor Recover::reducedRows(const std::string &function, Tensor rows, const std::vector<SymbolicExpr> &from,
                             const std::vector<SymbolicExpr> &to, const std::vector<IndexTerm> &places, Tensor base,
                             bool includeSelf) {
-  rows.dims[0] = {Kind::Space, spaceOf(pointsOf(from)), 0};
+  if (rows.dims[0].kind != Kind::Space)
+    rows.dims[0] = {Kind::Space, spaceOf(pointsOf(from)), 0};
   base.dims[0] = {Kind::Space, spaceOf(pointsOf(to)), 0};
   return scatter(std::move(base), 0, gridPlaces(to, places, from), std::move(rows), function, includeSelf);
 }
@@ -41,8 +42,16 @@ std::vector<IndexTerm> Recover::placesWithout(const GridShape &shape, const std:
 
 /// Sums, means and extrema, and softmax, along axes of which some are of the grid.
 bool Recover::foldGrid(const NormalNode &node) {
-  static const std::map<std::string, std::string> functions = {{"sum", "sum"},  {"mean", "mean"}, {"amax", "max"},
-                                                               {"amin", "min"}, {"max", "max"},   {"min", "min"}};
+  static const std::map<std::string, std::string> functions = {{"sum", "sum"},
+                                                               {"mean", "mean"},
+                                                               {"amax", "max"},
+                                                               {"amin", "min"},
+                                                               {"max", "max"},
+                                                               {"min", "min"},
+                                                               {"adaptive_max_pool1d", "max"},
+                                                               {"adaptive_max_pool2d", "max"},
+                                                               {"adaptive_avg_pool1d", "mean"},
+                                                               {"adaptive_avg_pool2d", "mean"}};
   bool isSoftmax =
       node.op == "softmax" || node.op == "_softmax" || node.op == "log_softmax" || node.op == "_log_softmax";
   auto function = functions.find(node.op);
@@ -52,6 +61,11 @@ bool Recover::foldGrid(const NormalNode &node) {
   size_t rank = x.shape.sizes.size();
   std::set<size_t> along;
   std::vector<int64_t> listed = has(node, "dim") ? integers(node, "dim") : std::vector<int64_t>{};
+  if (llvm::StringRef op = node.op; op.starts_with("adaptive")) { // to one place along the last axes
+    if (llvm::any_of(integers(node, "output_size"), [](int64_t size) { return size != 1; }))
+      return false;
+    listed = op.ends_with("2d") ? std::vector<int64_t>{-2, -1} : std::vector<int64_t>{-1};
+  }
   for (size_t axis : foldedDims(listed, rank))
     along.insert(axis);
   if (llvm::none_of(along, [&](size_t axis) { return bool(x.shape.isOfGrid.at(axis)); }))

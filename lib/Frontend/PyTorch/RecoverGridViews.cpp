@@ -111,9 +111,17 @@ Recover::Grid Recover::withFeatures(Grid x) {
   if (wanted.grid().empty()) // all are fixed
     return x;
   for (size_t axis = 0; axis < x.shape.sizes.size(); ++axis)
-    if (x.shape.isOfGrid[axis] && !wanted.isOfGrid[axis] && x.shape.sizes[axis].getNumber() <= kMostPicked)
+    if (x.shape.isOfGrid[axis] && !wanted.isOfGrid[axis] && x.shape.sizes[axis].getNumber() <= kMostPicked &&
+        !isChosenAxis(x, axis))
       x = outOfGrid(std::move(x), axis);
   return x;
+}
+
+/// Whether an axis is that of the elements which are chosen for each of the others.
+bool Recover::isChosenAxis(const Grid &x, size_t axis) const {
+  const Dim &points = x.rows.dims[0];
+  return points.kind == Kind::Space && chosenRows.count(points.id) != 0 && x.shape.isOfGrid[axis] &&
+         x.shape.place(axis) + 1 == x.shape.grid().size();
 }
 
 /// A view of rows that leaves their first axis as it is.
@@ -134,7 +142,8 @@ Recover::Grid Recover::permuteGrid(Grid x, const std::vector<size_t> &order) {
     sizes.push_back(x.shape.sizes.at(axis));
   const GridShape wanted = leadingGrid(sizes);
   for (size_t i = 0; i < order.size() && !wanted.grid().empty(); ++i)
-    if (x.shape.isOfGrid[order[i]] && !wanted.isOfGrid[i] && sizes[i].getNumber() <= kMostPicked)
+    if (x.shape.isOfGrid[order[i]] && !wanted.isOfGrid[i] && sizes[i].getNumber() <= kMostPicked &&
+        !isChosenAxis(x, order[i]))
       x = outOfGrid(std::move(x), order[i]);
   Grid result;
   result.rows.value = x.rows.value;
@@ -228,18 +237,27 @@ bool Recover::gatherFromGrid(const NormalNode &node) {
     return false;
   Grid x = inOrder(gridOf(name));
   size_t rank = x.shape.sizes.size(), dim = 0;
-  IndexTensor at; // the places, of a tensor whose axes take that of the axis
+  IndexTensor at, next; // the places, of a tensor whose axes take that of the axis; those along the axis behind it
   if (node.op == "index") {
     std::vector<std::string> places = names(node, "indices");
     std::vector<size_t> dims;
     for (size_t i = 0; i < places.size(); ++i)
       if (!places[i].empty())
         dims.push_back(i);
-    if (dims.size() != 1)
+    if (dims.size() > 2 || dims.back() != dims[0] + dims.size() - 1)
       throw Refusal{"a tensor with several axes of elements is indexed along several axes at once"};
     dim = dims[0];
     at = indexFunctionOf(places[dim]);
-    if (at.isTruth)
+    if (dims.size() == 2) { // which are brought to one shape
+      next = fromFront(indexFunctionOf(places[dim + 1]), x.shape.sizes.at(dim + 1));
+      const std::vector<SymbolicExpr> all = sizes(node);
+      size_t width = all.size() + 2 - rank;
+      std::vector<SymbolicExpr> inner(all.begin() + ptrdiff_t(dim), all.begin() + ptrdiff_t(dim + width));
+      next = views::expand(algebra, next, inner);
+      at = views::expand(algebra, at, inner);
+      x = intoGrid(std::move(x), dim + 1);
+    }
+    if (at.isTruth || next.isTruth)
       throw Refusal{"a tensor with several axes of elements is indexed by a mask; use the numbers of elements"};
     at = fromFront(at, x.shape.sizes.at(dim));
   } else if (node.op == "flip") {
@@ -279,7 +297,7 @@ bool Recover::gatherFromGrid(const NormalNode &node) {
       if (axis == dim)
         for (size_t k = 0; k < width; ++k)
           result.isOfGrid.push_back(isWhole || !(places.sizes[k] == SymbolicExpr(1)));
-      else
+      else if (!next.value || axis != dim + 1)
         result.isOfGrid.push_back(x.shape.isOfGrid[axis]);
     if (result.isOfGrid.size() != result.sizes.size())
       throw Refusal{"the file and the operands give the result different numbers of axes"};
@@ -288,14 +306,16 @@ bool Recover::gatherFromGrid(const NormalNode &node) {
       return result.isOfGrid[axis] ? algebra.coordinate(result.place(axis), result.sizes[axis]) : algebra.number(0);
     };
     std::vector<IndexTerm> own(rank), terms; // of x's axes, in the result's coordinates
-    for (size_t axis = 0, next = 0; axis < rank; ++axis) {
+    std::vector<IndexTerm> inner;
+    for (size_t axis = 0, place = 0; axis < rank; ++axis) {
       if (axis == dim) {
-        std::vector<IndexTerm> inner;
         for (size_t k = 0; k < width; ++k)
-          inner.push_back(coordinateOf(next++));
+          inner.push_back(coordinateOf(place++));
         own[axis] = isWhole ? nullptr : algebra.at(places.value, inner);
+      } else if (next.value && axis == dim + 1) {
+        own[axis] = algebra.at(next.value, inner);
       } else {
-        own[axis] = coordinateOf(next++);
+        own[axis] = coordinateOf(place++);
       }
     }
     if (isWhole)
@@ -319,13 +339,15 @@ bool Recover::gatherFromGrid(const NormalNode &node) {
     }
     // Axes of size 1 that the index had.
     std::vector<Dim> dims = {rows.dims[0]};
-    for (size_t axis = 0, next = 0; axis < rank; ++axis)
+    for (size_t axis = 0, place = 0; axis < rank; ++axis)
       if (axis == dim)
-        for (size_t k = 0; k < width; ++k, ++next) {
-          if (!result.isOfGrid[next])
+        for (size_t k = 0; k < width; ++k, ++place) {
+          if (!result.isOfGrid[place])
             dims.emplace_back();
         }
-      else if (++next; !x.shape.isOfGrid[axis])
+      else if (next.value && axis == dim + 1)
+        continue;
+      else if (++place; !x.shape.isOfGrid[axis])
         dims.push_back(x.rows.dims[1 + x.shape.place(axis)]);
     rows.dims = dims;
     defineGrid(node, result.isOfGrid, rows, output);

@@ -98,6 +98,18 @@ GridShape Recover::leadingGrid(const std::vector<SymbolicExpr> &sizes) const {
 /// For each point of `to` the number of a point of `from`, whose coordinates `places` are terms over those of `to`.
 Index Recover::gridPlaces(const std::vector<SymbolicExpr> &from, const std::vector<IndexTerm> &places,
                           const std::vector<SymbolicExpr> &to) {
+  // What is the same for all that are chosen for an element is what the element has.
+  if (auto space = spaceNumbers.find(pointsOf(to).str()); space != spaceNumbers.end() && to.size() > 1)
+    if (auto chosen = chosenRows.find(space->second);
+        chosen != chosenRows.end() && to.back() == SymbolicExpr(chosen->second.second) &&
+        llvm::none_of(places, [&](IndexTerm place) { return IndexAlgebra::dependsOn(place, to.size() - 1); })) {
+      const std::vector<SymbolicExpr> owners(to.begin(), to.end() - 1);
+      const Index own = chosen->second.first;
+      bool isSame = from == owners;
+      for (size_t axis = 0; isSame && axis < from.size(); ++axis)
+        isSame = places[axis] == algebra.coordinate(axis, owners[axis]);
+      return isSame ? own : call("take", {gridPlaces(from, places, owners), own}, own->length);
+    }
   IndexTerm place = algebra.number(0);
   SymbolicExpr stride = 1;
   for (size_t axis = from.size(); axis-- > 0;) {
@@ -183,6 +195,7 @@ Recover::Grid Recover::outOfGrid(Grid x, size_t axis) {
 /// Rows by places, which have numbers for pairs of elements of a row (RecoverPairs.cpp).
 Tensor Recover::inWholeRows(const Grid &x) {
   const std::vector<SymbolicExpr> grid = x.shape.grid();
+  wants.areChannelsInside |= grid.size() > 2;
   if (grid.size() != 2)
     throw Refusal{"pairs of elements of a tensor of shape " + textOf(x.shape.sizes) +
                   ": expected two axes of elements, such as [batch, nodes, features]"};

@@ -125,13 +125,73 @@ void Recover::intIndex(const NormalNode &node) {
   define(node, IndexTensor{wanted, algebra.at(x.value, at), x.isTruth});
 }
 
+/// So many truth values are looked at one by one.
+static constexpr int64_t kMostTried = 1 << 16;
+
+/// Where truth values of several axes of fixed sizes are true, row by row: the places along each axis. None where that
+/// is not known now.
+std::optional<std::vector<std::vector<int64_t>>> Recover::trueAt(const IndexTensor &mask) {
+  int64_t count = 1;
+  for (const SymbolicExpr &size : mask.sizes) {
+    if (!size.getFactors().empty())
+      return std::nullopt;
+    count *= std::min<int64_t>(size.getNumber(), kMostTried + 1);
+    if (count > kMostTried)
+      return std::nullopt;
+  }
+  if (mask.sizes.size() < 2 || !mask.value->isKnown || count == 0)
+    return std::nullopt;
+  std::vector<std::vector<int64_t>> places(mask.sizes.size());
+  std::vector<int64_t> point(mask.sizes.size(), 0);
+  bool hasOthers = false; // sizes, and lists of the graph
+  auto none = [&](auto &&...) -> int64_t {
+    hasOthers = true;
+    return 1;
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i;
+    for (size_t axis = point.size(); axis-- > 0; rest /= mask.sizes[axis].getNumber())
+      point[axis] = rest % mask.sizes[axis].getNumber();
+    if (IndexAlgebra::evaluate(mask.value, point, none, none) != 0)
+      for (auto [axis, place] : llvm::enumerate(point))
+        places[axis].push_back(place);
+  }
+  return hasOthers ? std::nullopt : std::optional(places);
+}
+
 void Recover::intNonzero(const NormalNode &node) {
-  if (std::string mask = nameOf(node, node.op == "where" ? "condition" : "self"); !indices.count(mask))
+  const std::string mask = nameOf(node, node.op == "where" ? "condition" : "self");
+  if (std::optional<IndexLists> kept = keptPairs(mask, sizes(node).at(0))) {
+    if (node.outputs.size() != 2)
+      return define(node, *kept);
+    for (size_t side : {0, 1})
+      define(node, IndexLists{{kept->dims[0]}, {kept->components[side]}}, side);
+    return;
+  }
+  if (!indices.count(mask))
     if (std::optional<IndexLists> kept = keptPlaces(mask, sizes(node).at(0))) {
       if (sizes(node).size() == 2)
         kept->dims.push_back({});
       return define(node, *kept);
     }
+  const IndexTensor given = indexFunctionOf(mask);
+  if (std::optional<std::vector<std::vector<int64_t>>> known = trueAt(given)) {
+    std::vector<Index> lists;
+    for (const std::vector<int64_t> &along : *known) {
+      std::vector<Index> numbers;
+      for (int64_t place : along)
+        numbers.push_back(constant(place));
+      lists.push_back(listOf(numbers));
+    }
+    knowSize(sizes(node).at(0), lists[0]->length);
+    IndexDim length{Kind::Long, lists[0]->length};
+    if (node.outputs.size() == lists.size() && sizes(node).size() == 1) {
+      for (auto [axis, list] : llvm::enumerate(lists))
+        define(node, IndexLists{{length}, {list}}, axis);
+      return;
+    }
+    return define(node, IndexLists{{length, {Kind::Small, SymbolicExpr(int64_t(lists.size()))}}, lists});
+  }
   const IndexLists &x = index(node, node.op == "where" ? "condition" : "self");
   if (x.dims.size() != 1 || x.dims[0].kind != Kind::Long)
     throw Refusal{"'" + node.op + "': expected one axis, of the graph's elements, found " +

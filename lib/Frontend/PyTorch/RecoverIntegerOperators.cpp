@@ -65,9 +65,9 @@ const std::map<std::string, Recover::Handler> &Recover::integerHandlers() {
     add(&R::intWhere, {"where", "masked_fill"});
     add(&R::intSame, {"clone", "contiguous", "to", "_to_copy", "alias", "detach", "type_as", "lift_fresh_copy",
                       "lift_fresh", "long", "int", "bool", "positive", "floor", "ceil", "round", "trunc", "fix"});
-    add(&R::intFill,
-        {"arange", "zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like",
-         "ones_like", "full_like", "empty_like", "scalar_tensor", "zero", "fill", "empty_permuted", "empty_strided"});
+    add(&R::intFill, {"eye", "arange", "zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full",
+                      "new_empty", "zeros_like", "ones_like", "full_like", "empty_like", "scalar_tensor", "zero",
+                      "fill", "empty_permuted", "empty_strided"});
     add(&R::intSelect,
         {"select", "unbind", "split", "split_with_sizes", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit"});
     add(&R::intView, {"view", "reshape", "squeeze", "unsqueeze", "flatten", "unflatten", "view_as", "reshape_as",
@@ -98,6 +98,7 @@ const std::map<std::string, Recover::Handler> &Recover::integerHandlers() {
     add(&R::intInterleave, {"repeat_interleave"});
     add(&R::intOneHot, {"one_hot"});
     add(&R::intTriangle, {"tril", "triu"});
+    add(&R::intTrianglePlaces, {"tril_indices", "triu_indices"});
     return all;
   }();
   return table;
@@ -338,6 +339,8 @@ void Recover::intFill(const NormalNode &node) {
     IndexTerm place = algebra.times(algebra.coordinate(0, length), step);
     return define(node, IndexTensor{{length}, algebra.add(algebra.number(begin), place)});
   }
+  if (op == "eye")
+    return define(node, identityMatrix(sizes(node), givesTruth(node)));
   IndexTensor value = numberTensor(op.find("ones") != std::string::npos ? 1 : 0);
   const char *argument = op.find("full") != std::string::npos ? "fill_value"
                          : op == "scalar_tensor"              ? "s"

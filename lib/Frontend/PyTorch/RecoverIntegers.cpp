@@ -77,7 +77,7 @@ Index Recover::nonzero(const Index &mask, const SymbolicExpr &length) {
   // Where none is chosen for itself, no pair is a loop.
   auto choiceOf = [&](const Index &end) {
     bool isEnd = end->function == "chosen" || end->function == "owner";
-    return isEnd ? int(*literalOf(end->arguments[0])) : -1;
+    return isEnd ? choiceIn(end) : -1;
   };
   if (mask->function == "ne" && choiceOf(mask->arguments[0]) >= 0 &&
       choiceOf(mask->arguments[0]) == choiceOf(mask->arguments[1]) &&
@@ -85,6 +85,8 @@ Index Recover::nonzero(const Index &mask, const SymbolicExpr &length) {
     knowSize(length, mask->length);
     return call("arange", {constant(0), sizeIndex(mask->length), constant(1)}, mask->length);
   }
+  if (isOfChosen(mask) && !mayBeUndefined(mask))
+    return keptWhere(numbersOf(mask), length).components[0];
   std::string text = "nonzero(" + mask->text + ")";
   auto [known, isNew] = nonzeroLengths.try_emplace(text, length);
   if (!isNew)

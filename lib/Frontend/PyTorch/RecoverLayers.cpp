@@ -179,13 +179,24 @@ Tensor Recover::gatherTwo(const Tensor &x, size_t dim, const IndexLists &a, cons
 void Recover::opIndex(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   bool byMask = node.op == "masked_select";
-  if (byMask && x.dims.size() != 1)
+  if (byMask && x.dims.size() != 1 && !isMatrixOfPairs(x, 0))
     throw Refusal{"expected a tensor with one axis, found shape " + shapeText(x.dims)};
   std::vector<std::string> places = byMask ? std::vector<std::string>{nameOf(node, "mask")} : names(node, "indices");
   std::vector<size_t> dims;
   for (size_t i = 0; i < places.size(); ++i)
     if (!places[i].empty())
       dims.push_back(i);
+  // Numbers of pairs, at those of two lists or where a mask of pairs is true.
+  if (!dims.empty() && isMatrixOfPairs(x, dims[0])) {
+    std::optional<IndexLists> kept;
+    if (dims.size() == 1)
+      kept = keptPairs(places[dims[0]], sizes(node).at(dims[0]));
+    if (kept)
+      return define(node, pairsAt(x, dims[0], kept->components[0], kept->components[1]));
+    if (dims.size() == 2 && dims[1] == dims[0] + 1)
+      return define(node, pairsAt(x, dims[0], oneList(fromFront(indexOf(places[dims[0]]), sizeOf(x.dims[dims[0]]))),
+                                  oneList(fromFront(indexOf(places[dims[1]]), sizeOf(x.dims[dims[1]])))));
+  }
   if (dims.size() == 2 && dims[1] == dims[0] + 1 && dims[1] < x.dims.size())
     return define(node, gatherTwo(x, dims[0], indexOf(places[dims[0]]), indexOf(places[dims[1]])));
   if (dims.size() != 1)

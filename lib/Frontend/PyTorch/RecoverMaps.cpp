@@ -99,7 +99,7 @@ int Recover::count(const SymbolicExpr &extent) {
     SymbolicExpr pairs = SymbolicExpr::of(symbol);
     const Operation &choosing = program.operations[size_t(choice)];
     bool hasOwners = choosing.operands.size() == 2;
-    int owners = mapOf(call(hasOwners ? "owner" : "chosen", {constant(choice)}, pairs), space->second,
+    int owners = mapOf(call(hasOwners ? "owner" : "chosen", {constant(space->second)}, pairs), space->second,
                        program.operations[size_t(choosing.operands.back())].space);
     int number = program.reduce("sum", program.reduce("sum", program.number(1), owners), -1);
     if (factor != 1)
@@ -119,7 +119,17 @@ int Recover::count(const SymbolicExpr &extent) {
   return known->second;
 }
 
-int Recover::mapOf(const Index &index, int from, int to, bool partial, const std::string &hint) {
+int Recover::mapOf(const Index &given, int from, int to, bool partial, const std::string &hint) {
+  // What is chosen for each element stands together, as each of a list k times does: row by row.
+  Index index = given;
+  if (auto chosen = chosenRows.find(from); chosen != chosenRows.end() && index->function == "interleave" &&
+                                           index->arguments[1]->function == "full" &&
+                                           literalOf(index->arguments[1]->arguments[1]) == chosen->second.second) {
+    const Index &each = index->arguments[0], &own = chosen->second.first;
+    bool isSame =
+        each->function == "arange" && literalOf(each->arguments[0]) == 0 && literalOf(each->arguments[2]) == 1;
+    index = isSame ? own : call("take", {each, own}, own->length);
+  }
   std::string key = index->text + "|" + std::to_string(from) + "|" + std::to_string(to);
   auto [found, isNew] = mapNumbers.try_emplace(key, int(program.maps.size()));
   if (isNew)
@@ -132,7 +142,7 @@ Tensor Recover::toSpace(Tensor x, size_t dim, int space) {
   Dim &each = x.dims[dim];
   if (each.kind == Kind::Axis) {
     if (program.operations[x.value].space >= 0) {
-      listed.insert(each.size);
+      wants.sizes.insert(each.size);
       throw Refusal{"rows of " + program.spaces[program.operations[x.value].space].size.str() +
                     " elements would be indexed along a feature axis, element by element"};
     }
@@ -164,7 +174,7 @@ Tensor Recover::toAxis(Tensor x, size_t dim) {
     return x;
   }
   if (extent > kMostPicked)
-    listed.insert(extent);
+    wants.sizes.insert(extent);
   Index all = call("arange", {constant(0), constant(extent), constant(1)}, extent);
   int axis = program.newAxis(extent);
   int places = program.oneHot(mapOf(all, space, space), axis);
@@ -210,7 +220,7 @@ Tensor Recover::gatherOfGroup(Tensor x, size_t dim, const Index &at) {
   x = gatherList(x, row, isSpaceFirst ? first : rest);
   if (x.dims[place].kind == Kind::Axis) {
     if (x.dims[place].size > kMostListed)
-      listed.insert(x.dims[place].size);
+      wants.sizes.insert(x.dims[place].size);
     int axis = x.dims[place].id, places = spaceOf(SymbolicExpr(x.dims[place].size));
     int chosen = program.oneHot(mapOf(isSpaceFirst ? rest : first, x.dims[row].id, places), axis);
     x.value = program.dot(x.value, chosen, {axis});
@@ -254,7 +264,7 @@ Tensor Recover::gather(Tensor x, size_t dim, const IndexLists &given) {
         llvm::any_of(index.dims, [](const IndexDim &each) {
           return each.kind == IndexDim::Kind::Long && each.size.getNumber() > kMostPicked;
         }))
-      listed.insert(x.dims[dim].size);
+      wants.sizes.insert(x.dims[dim].size);
     for (size_t i = 0; i < index.dims.size(); ++i)
       if (index.dims[i].kind == IndexDim::Kind::Long)
         index = unrolled(index, i);
@@ -393,7 +403,7 @@ Tensor Recover::scatter(Tensor base, size_t dim, const Index &index, Tensor sour
   bool onAxes = source.dims[dim].kind == Kind::Axis && base.dims[dim].kind != Kind::Space;
   if (known && onAxes && function == "sum" && includeSelf && program.operations[source.value].space >= 0) {
     if (source.dims[dim].size > kMostPicked)
-      listed.insert(sizeOf(base.dims[dim]).getNumber());
+      wants.sizes.insert(sizeOf(base.dims[dim]).getNumber());
     Tensor places = pattern(int64_t(known->size()), sizeOf(base.dims[dim]).getNumber(),
                             [&](int64_t i, int64_t j) { return (*known)[size_t(i)] == j; });
     Tensor sums = contract(source, places, {{dim, 0}}, {});

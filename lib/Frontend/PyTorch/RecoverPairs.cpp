@@ -21,14 +21,20 @@ using namespace gnnc::frontend::pytorch;
 
 using Kind = Dim::Kind;
 
-/// With `along`, those that it sends to the same place.
-int Recover::pairsOf(int first, int second, int along) {
-  std::string where = along < 0 ? "" : " along " + program.maps[size_t(along)].source;
+/// With `along`, those that it sends to the same place, the second by `otherAlong` if that is another map.
+int Recover::pairsOf(int first, int second, int along, int otherAlong) {
+  if (otherAlong < 0)
+    otherAlong = along;
+  auto source = [&](int map) { return program.maps[size_t(map)].source; };
+  std::string where = along < 0 ? "" : " along " + source(along);
+  if (otherAlong != along)
+    where += " and " + source(otherAlong);
   SymbolicExpr size = SymbolicExpr::of("pairs of " + program.spaces[size_t(first)].key + " and " +
                                        program.spaces[size_t(second)].key + where);
   int pairs = spaceOf(size, "pair");
   program.spaces[size_t(pairs)].sides = {first, second};
   program.spaces[size_t(pairs)].along = along;
+  program.spaces[size_t(pairs)].otherAlong = otherAlong;
   return pairs;
 }
 
@@ -38,43 +44,21 @@ int Recover::sideOf(int pairs, int side) {
   return mapOf(call("side", {constant(pairs), constant(side)}, space.size), pairs, space.sides[size_t(side)]);
 }
 
-/// What a value of pairs is for those of an element with itself, as a value of the elements of one side: what was read
-/// at either side is the element's own. Of another set it is the element with the same number; that there is one is
-/// checked with the targets of the map when a graph is prepared.
-int Recover::onDiagonal(int value, int pairs, int side, std::map<int, int> &known) {
-  Operation op = program.operations[size_t(value)]; // adding operations moves them
-  if (op.space != pairs)
-    return value;
-  if (auto found = known.find(value); found != known.end())
-    return found->second;
+/// What a value of pairs is for those of an element with itself, as a value of the elements of one side. Of another set
+/// it is the element with the same number; that there is one is checked with the targets of the map when a graph is
+/// prepared.
+int Recover::onDiagonal(int value, int pairs, int side) {
   const std::vector<int> sides = program.spaces[size_t(pairs)].sides;
   const int elements = sides[size_t(side)];
-  auto sideAlong = [&](int map) { return map == sideOf(pairs, 0) ? 0 : map == sideOf(pairs, 1) ? 1 : -1; };
-  auto ownOf = [&](int from, int at) { // what an element of the side has there
-    if (from == elements)
+  std::map<int, int> known;
+  auto ownOf = [&](int other, int at) { // what an element of the side has there
+    if (sides[size_t(other)] == elements)
       return at;
     const SymbolicExpr size = program.spaces[size_t(elements)].size;
-    return program.move(at, mapOf(call("arange", {constant(0), sizeIndex(size), constant(1)}, size), elements, from));
+    Index own = call("arange", {constant(0), sizeIndex(size), constant(1)}, size);
+    return program.move(at, mapOf(own, elements, sides[size_t(other)]));
   };
-  int result;
-  if (int read = sideAlong(op.map); op.op == Op::Move && read >= 0) {
-    result = ownOf(sides[size_t(read)], op.operands[0]);
-  } else if (op.op == Op::Softmax && op.text == "softmax" && read >= 0) {
-    int total = ownOf(sides[size_t(read)], program.reduce("logsumexp", op.operands[0], op.map));
-    result = program.unary("exp", program.binary("-", onDiagonal(op.operands[0], pairs, side, known), total));
-  } else {
-    static const std::set<Op> elementwise = {Op::Unary,  Op::Binary,  Op::Where, Op::Dot,    Op::Over,
-                                             Op::Concat, Op::Slice,   Op::Pick,  Op::Rename, Op::Merge,
-                                             Op::Split,  Op::Permute, Op::Detach};
-    if (!elementwise.count(op.op))
-      throw Refusal{"a diagonal of numbers that are known for all pairs together"};
-    for (int &operand : op.operands)
-      operand = onDiagonal(operand, pairs, side, known);
-    op.space = elements;
-    result = program.add(op);
-  }
-  known[value] = result;
-  return result;
+  return pairsOn(elements, value, pairs, ownOf, known);
 }
 
 /// Where tensors to be aligned reside along two dims, their values are moved to the pairs of these; `sides` are the

@@ -325,8 +325,7 @@ Tensor Recover::diagonal(const Tensor &x, size_t a, size_t b) {
   if (first.kind == Kind::Space && second.kind == Kind::Space && first.pairs >= 0 && first.pairs == second.pairs &&
       first.side != second.side && first.layout < 0) {
     const int elements = program.spaces[size_t(first.pairs)].sides[size_t(first.side)];
-    std::map<int, int> known;
-    Tensor result{{}, onDiagonal(x.value, first.pairs, first.side, known)};
+    Tensor result{{}, onDiagonal(x.value, first.pairs, first.side)};
     for (size_t i = 0; i < rank; ++i)
       if (i != a && i != b)
         result.dims.push_back(x.dims[i]);

@@ -57,15 +57,7 @@ void Recover::opNearest(const NormalNode &node) {
   if (has(node, "point_groups")) {
     Index points = withoutCopies(index(node, "point_groups")).components.at(0),
           queries = withoutCopies(index(node, "query_groups")).components.at(0);
-    // One more than the largest number, of none as well.
-    Index none = call("full", {constant(1), constant(-1)}, 1);
-    Index all = points->text == queries->text
-                    ? call("cat", {points, none}, points->length + SymbolicExpr(1))
-                    : call("cat", {points, queries, none}, points->length + queries->length + SymbolicExpr(1));
-    Index count = callScalar("add", {callScalar("max", {all}), constant(1)});
-    SymbolicExpr size = SymbolicExpr::of("groups of " + all->text);
-    learnSymbol(size, count->text);
-    int groups = spaceOf(size, "group");
+    int groups = groupsOf(points, queries);
     choice.map = groupMap(index(node, "point_groups"), spaces[0], groups);
     choice.otherMap = groupMap(index(node, "query_groups"), spaces[1], groups);
   }
@@ -78,14 +70,19 @@ void Recover::opNearest(const NormalNode &node) {
                           {call("chosen", {own}, length), call("owner", {own}, length)}});
 }
 
-/// A choice, with the space of what is chosen, of which there are so many.
-int Recover::choose(Operation choice, const SymbolicExpr &length, const std::string &name) {
+/// The space of a choice, of whose elements there are so many. `isTable`: as many as another choice may
+/// have; what comes after it is about this one.
+int Recover::choose(Operation choice, const SymbolicExpr &length, const std::string &name, bool isTable) {
+  if (auto known = spaceNumbers.find(length.str());
+      isTable && known != spaceNumbers.end() && program.spaces[size_t(known->second)].choice >= 0)
+    spaceNumbers.erase(known);
   int space = choice.space = spaceOf(length, name);
   if (program.spaces[size_t(space)].choice >= 0 || length.getFactors().empty())
     throw Refusal{"its number of elements, " + length.str() + ", is that of another list"};
   int number = program.add(choice);
   program.spaces[size_t(space)].choice = number;
-  return number;
+  learnSymbol(length, "length(chosen(" + std::to_string(space) + "))"); // where it is a part of something
+  return space;
 }
 
 /// One number for each element of a space.
@@ -129,24 +126,76 @@ std::optional<IndexLists> Recover::keptPlaces(const std::string &name, const Sym
 
 IndexLists Recover::keptWhere(int condition, const SymbolicExpr &length) {
   auto [known, isNew] = keptBy.try_emplace(condition, std::pair(length, -1));
-  auto &[size, number] = known->second;
+  auto &[size, space] = known->second;
   if (!isNew)
     equalSizes.unite(length, size);
+  if (!isNew)
+    learnSymbol(length, "length(chosen(" + std::to_string(space) + "))");
   if (isNew) {
     Operation choice;
     choice.op = Op::Choice;
     choice.text = "filter";
     choice.operands = {condition};
-    number = choose(choice, length, "kept");
+    space = choose(choice, length, "kept");
   }
-  return IndexLists{{{IndexDim::Kind::Long, size}}, {call("chosen", {constant(number)}, size)}};
+  return IndexLists{{{IndexDim::Kind::Long, size}}, {call("chosen", {constant(space)}, size)}};
 }
+
+/// Whether a list is computed of the numbers of elements that are chosen by values.
+bool Recover::isOfChosen(const Index &list) {
+  llvm::StringRef text = list->text;
+  return text.contains("chosen(") || text.contains("owner(");
+}
+
+/// A list that is made of such numbers, as numbers of its elements.
+int Recover::numbersOf(const Index &list) {
+  if (std::optional<int64_t> number = constantOf(list))
+    return program.number(double(*number));
+  const std::string &function = list->function;
+  if (!isOfChosen(list))
+    return inputFrom(list, list->isTruth ? "mask" : "number");
+  if (function == "chosen" || function == "owner") { // numbers of elements
+    const Operation &choice = program.operations[size_t(choiceIn(list))];
+    bool isOwner = function == "owner";
+    int end = isOwner && choice.text == "topk" ? program.maps[size_t(choice.map)].to
+                                               : program.operations[size_t(choice.operands[isOwner ? 1 : 0])].space;
+    const SymbolicExpr size = program.spaces[size_t(end)].size;
+    Index numbers = call("arange", {constant(0), sizeIndex(size), constant(1)}, size);
+    return program.move(inputFrom(numbers, "number"), mapOf(list, spaceOf(list->length), end));
+  }
+  if (function == "take") {
+    const Index &from = list->arguments[0], &at = list->arguments[1];
+    int value;
+    if (from->function == "side") {
+      const int pairs = int(*literalOf(from->arguments[0])), side = int(*literalOf(from->arguments[1]));
+      const int end = program.spaces[size_t(pairs)].sides[size_t(side)];
+      const SymbolicExpr size = program.spaces[size_t(end)].size;
+      Index numbers = call("arange", {constant(0), sizeIndex(size), constant(1)}, size);
+      value = program.move(inputFrom(numbers, "number"), mapOf(list, spaceOf(list->length), end));
+      return value;
+    }
+    return program.move(numbersOf(from), mapOf(at, spaceOf(at->length), spaceOf(from->length)));
+  }
+  static const std::map<std::string, std::string> functions = {
+      {"eq", "=="},           {"ne", "!="},          {"lt", "<"},  {"le", "<="},        {"gt", ">"},
+      {"ge", ">="},           {"add", "+"},          {"sub", "-"}, {"both", "minimum"}, {"either", "maximum"},
+      {"minimum", "minimum"}, {"maximum", "maximum"}};
+  if (function == "not")
+    return program.binary("==", numbersOf(list->arguments[0]), program.number(0));
+  if (auto known = functions.find(function); known != functions.end() && list->arguments.size() == 2)
+    return program.binary(known->second, numbersOf(list->arguments[0]), numbersOf(list->arguments[1]));
+  throw Refusal{"it computes with the numbers of elements that are chosen by values: expected comparisons, sums and "
+                "differences"};
+}
+
+/// The choice that a list is of, which says by its space which one that is.
+int Recover::choiceIn(const Index &list) const { return program.spaces[size_t(*literalOf(list->arguments[0]))].choice; }
 
 /// The choice of which a list has the elements; -1: none.
 int Recover::choiceOf(const Index &list) const {
-  if (list->function != "chosen" || program.operations[size_t(*literalOf(list->arguments[0]))].operands.size() != 1)
+  if (list->function != "chosen" || program.operations[size_t(choiceIn(list))].operands.size() != 1)
     return -1;
-  return int(*literalOf(list->arguments[0]));
+  return choiceIn(list);
 }
 
 /// Where the best of all groups belong are the same groups, as each has a best one.

@@ -278,7 +278,7 @@ void Recover::noteOuter(const std::vector<Tensor> &all, size_t rank) {
           for (size_t j = 1; j < i; ++j)
             if (int64_t size = sizeAt(a, i); size > kMostListed && size == sizeAt(b, j) && sizeAt(a, j) == 0 &&
                                              sizeAt(b, i) == 0 && !isStoredSize(size))
-              listed.insert(size);
+              wants.sizes.insert(size);
 }
 
 bool Recover::isStoredSize(int64_t size) const {

@@ -115,6 +115,63 @@ def _example_of(size: int | torch.SymInt) -> int:
     return size if isinstance(size, int) else int(size.node.hint or 2)
 
 
+_fill_diagonal_of_any = Tensor.fill_diagonal_
+
+
+def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """fill_diagonal_ of a matrix by a mask. PyTorch's looks at strides as numbers, by which its sizes are compiled in."""
+    if self.dim() != 2 or wrap:
+        return _fill_diagonal_of_any(self, fill_value, wrap)
+    return self.masked_fill_(torch.eye(*self.shape, dtype=torch.bool, device=self.device), fill_value)
+
+
+_cdist_of_any = torch.cdist
+
+
+def _cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+    """cdist by one method, where PyTorch has another for 25 rows and fewer."""
+    return _cdist_of_any(x1, x2, p, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def _determinant(of_any: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Of matrices of three rows, such as cells, by products."""
+
+    def determinant(A: Tensor, **more: Any) -> Tensor:
+        if more or A.dim() < 2 or A.shape[-2:] != (3, 3):
+            return of_any(A, **more)
+        a, b, c = A.unbind(-2)
+        return (a * torch.linalg.cross(b, c)).sum(-1)
+
+    return determinant
+
+
+def _inverse(of_any: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Of matrices of three rows, such as cells, by their cofactors."""
+
+    def inverse(A: Tensor, **more: Any) -> Tensor:
+        if more or A.dim() < 2 or A.shape[-2:] != (3, 3):
+            return of_any(A, **more)
+        a, b, c = A.unbind(-2)
+        cross = torch.linalg.cross
+        columns = torch.stack([cross(b, c), cross(c, a), cross(a, b)], -1)
+        return columns / (a * cross(b, c)).sum(-1)[..., None, None]
+
+    return inverse
+
+
+def _triangle(of_any: Callable[..., Tensor] | None, triangle: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """triu_indices and tril_indices of any size, as the places where a matrix of truth values has them. `of_any`: PyTorch's,
+    for sizes that are numbers; None where Dynamo traces, to which all sizes are."""
+
+    def indices(row: Any, col: Any, offset: int = 0, *, dtype: torch.dtype = torch.long, **more: Any) -> Tensor:
+        if of_any is not None and isinstance(row, int) and isinstance(col, int):
+            return of_any(row, col, offset, dtype=dtype, **more)
+        ones = torch.ones(row, col, dtype=torch.bool, device=more.get("device"))
+        return triangle(ones, offset).nonzero().t().to(dtype)
+
+    return indices
+
+
 _exporting = threading.local()
 _lock = threading.Lock()
 
@@ -137,6 +194,18 @@ def _form_in_traces(original: Callable[..., Any], form: Callable[..., Any]) -> C
     return either
 
 
+_TRIANGLES = (
+    ("triu_indices", torch.triu_indices, torch.triu),
+    ("tril_indices", torch.tril_indices, torch.tril),
+)
+_OF_THREE_ROWS = (
+    (torch.linalg, "inv", torch.linalg.inv, _inverse),
+    (torch, "inverse", torch.inverse, _inverse),
+    (Tensor, "inverse", Tensor.inverse, _inverse),
+    (torch.linalg, "det", torch.linalg.det, _determinant),
+    (torch, "det", torch.det, _determinant),
+    (Tensor, "det", Tensor.det, _determinant),
+)
 #: Of each, where it is, its name, PyTorch's, and ours.
 _Forms = Sequence[tuple[Any, str, Callable[..., Any], Callable[..., Any]]]
 _FORMS: _Forms = (
@@ -147,9 +216,22 @@ _FORMS: _Forms = (
     (torch, "chunk", torch.chunk, _form(torch.chunk, _chunk)),
     (torch, "einsum", torch.einsum, _form(torch.einsum, _einsum)),
     (Tensor, "chunk", Tensor.chunk, _form(Tensor.chunk, _chunk)),
+    (Tensor, "fill_diagonal_", Tensor.fill_diagonal_, _form(Tensor.fill_diagonal_, _fill_diagonal)),
+    (torch, "cdist", torch.cdist, _form(torch.cdist, _cdist)),
+    *((torch, name, whole, _form(whole, _triangle(whole, part))) for name, whole, part in _TRIANGLES),
+    *((owner, name, whole, _form(whole, make(whole))) for owner, name, whole, make in _OF_THREE_ROWS),
 )
 #: Dynamo knows the others as PyTorch has them.
-_FORMS_IN_TRACES: _Forms = ((F, "batch_norm", F.batch_norm, _form_in_traces(F.batch_norm, _batch_norm)),)
+_FORMS_IN_TRACES: _Forms = (
+    (F, "batch_norm", F.batch_norm, _form_in_traces(F.batch_norm, _batch_norm)),
+    (Tensor, "fill_diagonal_", Tensor.fill_diagonal_, _form_in_traces(Tensor.fill_diagonal_, _fill_diagonal)),
+    (torch, "cdist", torch.cdist, _form_in_traces(torch.cdist, _cdist)),
+    *(
+        (torch, name, whole, _form_in_traces(whole, _triangle(None, part)))
+        for name, whole, part in _TRIANGLES
+    ),
+    *((owner, name, whole, _form_in_traces(whole, make(whole))) for owner, name, whole, make in _OF_THREE_ROWS),
+)
 _exports = {False: 0, True: 0}  # with Dynamo or without it
 
 

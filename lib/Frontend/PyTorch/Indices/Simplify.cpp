@@ -378,6 +378,18 @@ IndexTerm IndexAlgebra::arithmetic(const std::string &function, const std::vecto
     return a;
   if (function == "mul" && literalOf(a) == 1)
     return b;
+  // x - s + s = x, whatever x is.
+  if (function == "add" || function == "sub")
+    for (auto [whole, other] : {std::pair(a, b), std::pair(b, a)}) {
+      bool isOfSum = whole->kind == Kind::Apply && (whole->function == "add" || whole->function == "sub") &&
+                     (function == "add" || whole == a) && isSum(other);
+      if (!isOfSum || !isSum(whole->arguments[1]))
+        continue;
+      IndexTerm own = whole->function == "sub" ? product(whole->arguments[1], -1) : whole->arguments[1];
+      IndexTerm rest = own ? arithmetic(function, {own, other}) : nullptr;
+      if (rest && literalOf(rest) == 0)
+        return whole->arguments[0];
+    }
   if (!isSum(a) || !isSum(b))
     return nullptr;
   if (function == "add" || function == "sub") {

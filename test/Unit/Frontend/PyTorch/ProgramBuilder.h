@@ -145,7 +145,7 @@ public:
       recover.run();
     } catch (const Refusal &) {
     }
-    return recover.listedSizes();
+    return recover.wanted().sizes;
   }
 
   ExportedProgram program;

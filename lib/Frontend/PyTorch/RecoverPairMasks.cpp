@@ -1,0 +1,264 @@
+//===- RecoverPairMasks.cpp - Graphs that a mask of pairs makes -----------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where a mask [n, m] is true there is an edge: `(cdist(x, x) < r).nonzero()`. The edges are a filter of the pairs,
+// with a map to each side. Of all pairs only those are tried that agree in what the mask compares, such as the number
+// of their graph; and numbers of pairs that are read on the edges are computed there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Indices/Views.h"
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+using Kind = Dim::Kind;
+using TermKind = IndexTermNode::Kind;
+
+//===----------------------------------------------------------------------===//
+// Integers that differ along two axes
+//===----------------------------------------------------------------------===//
+
+static size_t openDims(const IndexTensor &x) {
+  size_t count = 0;
+  for (size_t dim = 0; dim < x.sizes.size(); ++dim)
+    count += IndexAlgebra::dependsOn(x.value, dim) && !x.sizes[dim].getFactors().empty();
+  return count;
+}
+
+bool Recover::isOfPairs(const std::string &name) const {
+  auto found = indices.find(name);
+  return found != indices.end() && found->second.value && openDims(found->second) == 2;
+}
+
+/// Integers that differ along two axes of elements, as numbers of pairs: what differs along one of them alone is a
+/// number of its elements.
+Tensor Recover::numbersOfPairs(const IndexTensor &x) {
+  if (openDims(x) < 2) {
+    // Axes along which they are the same are left to broadcasting, so that it is clear which axis has the elements.
+    IndexTensor own = x;
+    for (size_t dim = 0; dim < x.sizes.size(); ++dim)
+      if (!IndexAlgebra::dependsOn(x.value, dim))
+        own.sizes[dim] = SymbolicExpr(1);
+    return asNumbers(indexSources.lists(own));
+  }
+  auto part = [&](IndexTerm term, bool isTruth) { return numbersOfPairs({x.sizes, term, isTruth}); };
+  if (x.value->kind == TermKind::Linear) {
+    Tensor sum = tensorOfSize(x.value->size);
+    for (auto [term, factor] : llvm::zip(x.value->arguments, x.value->factors))
+      sum = binary("+", sum, binary("*", part(term, false), tensorOfSize(factor)));
+    return sum;
+  }
+  static const std::map<std::string, std::string> functions = {
+      {"eq", "=="},          {"ne", "!="},           {"lt", "<"},           {"le", "<="},
+      {"gt", ">"},           {"ge", ">="},           {"mul", "*"},          {"both", "minimum"},
+      {"either", "maximum"}, {"minimum", "minimum"}, {"maximum", "maximum"}};
+  const std::string function = x.value->kind == TermKind::Apply ? x.value->function : "";
+  std::vector<Tensor> parts;
+  if (functions.count(function) || function == "not" || function == "where")
+    for (IndexTerm each : x.value->arguments)
+      parts.push_back(part(each, x.isTruth));
+  if (function == "not")
+    return binary("==", parts.at(0), 0);
+  if (function == "where")
+    return where(parts.at(0), parts.at(1), parts.at(2));
+  if (parts.empty())
+    throw Refusal{"integers for all pairs of two lists: expected comparisons, sums and products of numbers of either"};
+  Tensor result = binary(functions.at(function), parts[0], parts[1]);
+  if (function == "eq" && openDims({x.sizes, x.value->arguments[0]}) == 1 &&
+      openDims({x.sizes, x.value->arguments[1]}) == 1)
+    noteEqual(x, result);
+  return result;
+}
+
+Tensor Recover::tensorOfSize(const SymbolicExpr &size) { return {{}, sizeAsNumber(size)}; }
+
+/// Remembers of which lists a value of pairs is the equality.
+void Recover::noteEqual(const IndexTensor &x, const Tensor &result) {
+  std::array<Index, 2> lists;
+  int pairs = -1;
+  for (IndexTerm each : x.value->arguments)
+    for (size_t dim = 0; dim < x.sizes.size(); ++dim)
+      if (IndexAlgebra::dependsOn(each, dim) && result.dims.at(dim).pairs >= 0) {
+        IndexLists own = withoutCopies(indexSources.lists({x.sizes, each}));
+        pairs = result.dims[dim].pairs;
+        if (own.components.size() == 1 && own.components[0]->isList)
+          lists[size_t(result.dims[dim].side)] = own.components[0];
+      }
+  if (lists[0] && lists[1] && program.operations[size_t(result.value)].space == pairs)
+    equalPairs[result.value] = lists;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers of pairs on other elements
+//===----------------------------------------------------------------------===//
+
+/// What a value of pairs is on a space whose elements lead to a pair each: computed there of what was read at either
+/// side. `end` gives a value of a side's elements on that space. Throws if the value is known for all pairs together.
+int Recover::pairsOn(int space, int value, int pairs, const std::function<int(int side, int at)> &end,
+                     std::map<int, int> &known) {
+  Operation op = program.operations[size_t(value)]; // adding operations moves them
+  if (op.space != pairs)
+    return value;
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  auto sideAlong = [&](int map) { return map == sideOf(pairs, 0) ? 0 : map == sideOf(pairs, 1) ? 1 : -1; };
+  int result;
+  if (int read = sideAlong(op.map); op.op == Op::Move && read >= 0) {
+    result = end(read, op.operands[0]);
+  } else if (op.op == Op::Softmax && op.text == "softmax" && read >= 0) {
+    int total = end(read, program.reduce("logsumexp", op.operands[0], op.map));
+    result = program.unary("exp", program.binary("-", pairsOn(space, op.operands[0], pairs, end, known), total));
+  } else {
+    static const std::set<Op> elementwise = {Op::Unary,  Op::Binary,  Op::Where, Op::Dot,    Op::Over,
+                                             Op::Concat, Op::Slice,   Op::Pick,  Op::Rename, Op::Merge,
+                                             Op::Split,  Op::Permute, Op::Detach};
+    if (!elementwise.count(op.op))
+      throw Refusal{"numbers of pairs that are known for all pairs together are read at some of them"};
+    for (int &operand : op.operands)
+      operand = pairsOn(space, operand, pairs, end, known);
+    op.space = space;
+    result = program.add(op);
+  }
+  known[value] = result;
+  return result;
+}
+
+/// x[first, second] of numbers of pairs, at places that lists give.
+Tensor Recover::pairsAt(Tensor x, size_t dim, const Index &first, const Index &second) {
+  const Dim rows = x.dims.at(dim), columns = x.dims.at(dim + 1);
+  const int pairs = rows.pairs, space = spaceOf(first->length);
+  std::array<int, 2> maps;
+  for (auto [side, list] : {std::pair(rows, first), std::pair(columns, second)})
+    maps[size_t(side.side)] = mapOf(list, space, program.spaces[size_t(pairs)].sides[size_t(side.side)]);
+  std::map<int, int> known;
+  x.value =
+      pairsOn(space, x.value, pairs, [&](int side, int at) { return program.move(at, maps[size_t(side)]); }, known);
+  x.dims[dim] = {Kind::Space, space, 0};
+  x.dims.erase(x.dims.begin() + ptrdiff_t(dim) + 1);
+  return x;
+}
+
+bool Recover::isMatrixOfPairs(const Tensor &x, size_t dim) const {
+  if (dim + 1 >= x.dims.size())
+    return false;
+  const Dim &rows = x.dims[dim], &columns = x.dims[dim + 1];
+  return rows.kind == Kind::Space && columns.kind == Kind::Space && rows.pairs >= 0 && rows.pairs == columns.pairs &&
+         rows.side != columns.side && rows.layout < 0 && columns.layout < 0 &&
+         program.operations[size_t(x.value)].space == rows.pairs;
+}
+
+//===----------------------------------------------------------------------===//
+// Edges
+//===----------------------------------------------------------------------===//
+
+/// Values that are all true where a mask is.
+static void conditionsOf(const RecoveredProgram &program, int value, std::vector<int> &found) {
+  const Operation &op = program.operations[size_t(value)];
+  if (op.op == Op::Binary && (op.text == "minimum" || op.text == "*")) {
+    conditionsOf(program, op.operands[0], found);
+    conditionsOf(program, op.operands[1], found);
+  } else {
+    found.push_back(value);
+  }
+}
+
+/// The space of what two lists number.
+int Recover::groupsOf(const Index &first, const Index &second) {
+  // One more than the largest number, of none as well.
+  Index none = call("full", {constant(1), constant(-1)}, 1);
+  Index all = first->text == second->text
+                  ? call("cat", {first, none}, first->length + SymbolicExpr(1))
+                  : call("cat", {first, second, none}, first->length + second->length + SymbolicExpr(1));
+  Index count = callScalar("add", {callScalar("max", {all}), constant(1)});
+  SymbolicExpr size = SymbolicExpr::of("groups of " + all->text);
+  learnSymbol(size, count->text);
+  return spaceOf(size, "group");
+}
+
+/// Of all pairs those that agree in what a mask compares, and the mask for these.
+std::pair<int, int> Recover::pairsThatAgree(int pairs, int mask) {
+  std::vector<int> conditions;
+  conditionsOf(program, mask, conditions);
+  auto isEquality = [&](int condition) { return equalPairs.count(condition) != 0; };
+  auto found = llvm::find_if(conditions, isEquality);
+  if (found == conditions.end() || program.spaces[size_t(pairs)].along >= 0)
+    return {pairs, mask};
+  const std::array<Index, 2> own = equalPairs.at(*found);
+  const std::vector<int> sides = program.spaces[size_t(pairs)].sides;
+  int groups = groupsOf(own[0], own[1]);
+  int some = pairsOf(sides[0], sides[1], mapOf(own[0], sides[0], groups), mapOf(own[1], sides[1], groups));
+  std::map<int, int> known = {{*found, program.number(1)}};
+  auto end = [&](int side, int at) { return program.move(at, sideOf(some, side)); };
+  return {some, pairsOn(some, mask, pairs, end, known)};
+}
+
+/// The pairs of which a mask is true, as two lists: the elements of its rows, and those of its columns.
+IndexLists Recover::keptPairs(const Tensor &mask, const SymbolicExpr &length) {
+  if (mask.dims.size() != 2 || !isMatrixOfPairs(mask, 0))
+    throw Refusal{"expected a truth value for each element of the graph, or for each pair of elements, found " +
+                  shapeText(mask.dims)};
+  auto [agreed, isNew] = agreeing.try_emplace(mask.value, std::pair(mask.dims[0].pairs, mask.value));
+  auto &[pairs, value] = agreed->second;
+  if (isNew)
+    std::tie(pairs, value) = pairsThatAgree(pairs, value);
+  Index chosen = keptWhere(value, length).components[0];
+  IndexLists result{{{IndexDim::Kind::Long, chosen->length}, {IndexDim::Kind::Small, 2}}, {}};
+  for (const Dim &dim : mask.dims) {
+    Index side = call("side", {constant(pairs), constant(dim.side)}, program.spaces[size_t(pairs)].size);
+    result.components.push_back(call("take", {side, chosen}, chosen->length));
+  }
+  return result;
+}
+
+/// The same by name; none where it is no mask of two axes.
+std::optional<IndexLists> Recover::keptPairs(const std::string &name, const SymbolicExpr &length) {
+  if (auto mask = tensors.find(name);
+      mask != tensors.end() && mask->second.dims.size() == 2 && mask->second.dims[0].pairs >= 0) {
+    Tensor truth = typeOf(name) == ScalarType::Bool ? mask->second : binary("!=", mask->second, 0);
+    return keptPairs(truth, length);
+  }
+  if (isOfPairs(name) && indices.at(name).sizes.size() == 2)
+    return keptPairs(tensorOf(name), length);
+  return std::nullopt;
+}
+
+/// torch.eye(n) of numbers that differ from graph to graph.
+IndexTensor Recover::identityMatrix(const std::vector<SymbolicExpr> &sizes, bool isTruth) {
+  IndexTerm isOwn = algebra.apply("eq", {algebra.coordinate(0, sizes.at(0)), algebra.coordinate(1, sizes.at(1))});
+  return {sizes, isOwn, isTruth};
+}
+
+/// The places of a triangle of a matrix, row by row: of elements the pairs that are in it.
+void Recover::intTrianglePlaces(const NormalNode &node) {
+  const std::vector<SymbolicExpr> matrix = {expression(*find(node, "row")), expression(*find(node, "col"))};
+  const int64_t diagonal = integer(node, "offset", 0);
+  const bool isLower = node.op == "tril_indices";
+  auto isOpen = [](const SymbolicExpr &size) { return !size.getFactors().empty(); };
+  if (isOpen(matrix[0]) && isOpen(matrix[1])) {
+    IndexTerm offset =
+        algebra.add(algebra.coordinate(1, matrix[1]), algebra.times(algebra.coordinate(0, matrix[0]), -1));
+    IndexTerm stays = algebra.apply(isLower ? "le" : "ge", {offset, algebra.number(diagonal)});
+    IndexLists kept = keptPairs(numbersOfPairs({matrix, stays, true}), sizes(node).at(1));
+    std::swap(kept.dims[0], kept.dims[1]);
+    return define(node, kept);
+  }
+  if (isOpen(matrix[0]) || isOpen(matrix[1]))
+    throw Refusal{"the triangle of a matrix of which one size is fixed"};
+  std::vector<Index> rows, columns;
+  for (int64_t i = 0; i < matrix[0].getNumber(); ++i)
+    for (int64_t j = 0; j < matrix[1].getNumber(); ++j)
+      if (isLower ? j - i <= diagonal : j - i >= diagonal) {
+        rows.push_back(constant(i));
+        columns.push_back(constant(j));
+      }
+  Index first = listOf(rows), second = listOf(columns);
+  define(node, IndexLists{{{IndexDim::Kind::Small, 2}, {IndexDim::Kind::Long, first->length}}, {first, second}});
+}
