@@ -31,7 +31,6 @@ namespace {
 const std::map<std::string, std::string> &refused() {
   static const std::map<std::string, std::string> table = {
       {"plain_dense", "two axes whose sizes are not fixed"},
-      {"user_dgcnn", "the places of ordered numbers are used"},
   };
   return table;
 }

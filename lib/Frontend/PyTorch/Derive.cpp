@@ -171,7 +171,8 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
     program.maps[map].form = form;
     return true;
   }
-  if (from.kind == SpaceForm::Kind::Selection && index->function == "take" && isOfChosen(index->arguments[1])) {
+  bool isOfPairs = from.kind == SpaceForm::Kind::Pairs || from.kind == SpaceForm::Kind::Selection;
+  if (isOfPairs && index->function == "take" && isOfChosen(index->arguments[1])) {
     const int middle = spaceOf(index->arguments[0]->length);
     form.kind = MapForm::Kind::Through;
     form.parts = {{MapPart::Kind::Map, mapOf(index->arguments[1], each.from, middle)},

@@ -28,11 +28,15 @@ struct GridOptions {
   bool areFollowed = false;
   /// Fixed sizes of axes that lists of edges index.
   std::set<int64_t> sizes = {};
+  /// How many elements are chosen for each of others: fixed sizes as well, of axes that no input has.
+  std::set<int64_t> chosen = {};
   /// Whether axes of a fixed size before one of elements are of features where they are no longer than a few: the
   /// channels of [batch, channels, nodes].
   bool areChannelsInside = false;
   /// Where pairs of elements are formed: whether they are those with the same last coordinate, instead of the first.
   bool isBatchLast = false;
+
+  bool has(int64_t size) const { return sizes.count(size) != 0 || chosen.count(size) != 0; }
 };
 
 /// The shape of a tensor with a row for each point of a grid. The other axes are those of the rows, in order.

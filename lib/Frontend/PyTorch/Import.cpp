@@ -328,11 +328,12 @@ static llvm::Expected<ImportedModel> importOnGrids(const ExportedProgram &export
       }
       llvm::consumeError(other.takeError());
     }
-    const size_t before = options.sizes.size();
-    const bool wasInside = options.areChannelsInside;
+    const GridOptions before = options;
     options.sizes.insert(wanted.sizes.begin(), wanted.sizes.end());
+    options.chosen.insert(wanted.chosen.begin(), wanted.chosen.end());
     options.areChannelsInside |= wanted.areChannelsInside && !model;
-    if (options.sizes.size() == before && options.areChannelsInside == wasInside)
+    if (options.sizes == before.sizes && options.chosen == before.chosen &&
+        options.areChannelsInside == before.areChannelsInside)
       return model;
     llvm::consumeError(model.takeError());
   }
@@ -403,7 +404,7 @@ llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::s
     return llvm::createStringError(reason);
   }
   // What lists index along an axis of features is better off with an axis of elements there.
-  if (!wanted.sizes.empty()) {
+  if (!wanted.sizes.empty() || !wanted.chosen.empty()) {
     llvm::Expected<ImportedModel> onGrid = importOnGrids(*exported, options.statements, wanted);
     if (onGrid || !model) {
       llvm::consumeError(model.takeError());

@@ -389,7 +389,8 @@ RecoveredProgram Recover::run() {
         continue;
       }
     // Several axes of elements are those of one space.
-    if (GridShape grid = leadingGrid(shape); gridOptions.areFollowed && isUser && grid.grid().size() > 1) {
+    if (GridShape grid = leadingGrid(shape, /*isInput=*/true);
+        gridOptions.areFollowed && isUser && grid.grid().size() > 1) {
       operation.space = spaceOf(pointsOf(grid.grid()));
       Grid own{grid, {{{Dim::Kind::Space, operation.space, 0}}, -1}};
       size_t last = shape.size();
@@ -413,8 +414,9 @@ RecoveredProgram Recover::run() {
       if (!rowCount)
         rowCount = gridOptions.isBatchLast ? grid.grid().back() : grid.grid().front();
       for (size_t axis = 0; gridOptions.areChannelsInside && axis < own.shape.sizes.size(); ++axis)
-        if (own.shape.isOfGrid[axis] && !isGridSize(own.shape.sizes[axis]) &&
-            own.shape.sizes[axis].getNumber() <= kMostPicked)
+        if (const SymbolicExpr &size = own.shape.sizes[axis]; own.shape.isOfGrid[axis] && size.getFactors().empty() &&
+                                                              gridOptions.sizes.count(size.getNumber()) == 0 &&
+                                                              size.getNumber() <= kMostPicked)
           own = outOfGrid(std::move(own), axis);
       program.joined.push_back("input '" + name + "' (" + std::to_string(grid.grid().size()) + " axes)");
       grids[input.value] = std::move(own);

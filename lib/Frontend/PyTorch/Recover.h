@@ -256,12 +256,14 @@ private:
   void noteEqual(const IndexTensor &x, const Tensor &result);
   int pairsOn(int space, int value, int pairs, const std::function<int(int side, int at)> &end,
               std::map<int, int> &known);
-  Tensor pairsAt(Tensor x, size_t dim, const Index &first, const Index &second);
+  Tensor atPlaces(Tensor x, size_t dim, const std::vector<Index> &lists);
+  bool areSides(const Tensor &x, size_t i, size_t j) const;
   bool isMatrixOfPairs(const Tensor &x, size_t dim) const;
   int groupsOf(const Index &first, const Index &second);
   std::pair<int, int> pairsThatAgree(int pairs, int mask);
   IndexLists keptPairs(const Tensor &mask, const SymbolicExpr &length);
   std::optional<IndexLists> keptPairs(const std::string &name, const SymbolicExpr &length);
+  Tensor inTriangle(const std::vector<SymbolicExpr> &matrix, bool isLower, int64_t diagonal);
   void intTrianglePlaces(const NormalNode &node);
   IndexTensor identityMatrix(const std::vector<SymbolicExpr> &sizes, bool isTruth);
   /// Values of pairs that are 1 where two lists have equal numbers for their sides.
@@ -269,9 +271,10 @@ private:
   std::map<int, std::pair<int, int>> agreeing; ///< by mask: what pairsThatAgree gave
 
   //===--- The best pairs of each element (RecoverPairOrders.cpp) ----------------===//
-  void needElements(const std::vector<int64_t> &sizes);
-  bool isReadFromSecond(const std::string &places, size_t dim) const;
-  bool orderPairs(const NormalNode &node, const Tensor &x, size_t dim, int64_t count, bool largest);
+  void needElements(int64_t chosen, int64_t fixed = 0);
+  void needMatrixOfElements(const Tensor &x, size_t dim, int64_t count);
+  std::pair<int64_t, int64_t> placesRead(const std::string &places, size_t dim) const;
+  bool orderPairs(const NormalNode &node, const Tensor &x, size_t dim, bool largest, size_t places);
   /// Of a space with so many chosen elements for each owner, row by row, the list of the owners.
   std::map<int, std::pair<Index, int64_t>> chosenRows;
 
@@ -308,7 +311,7 @@ private:
   static constexpr int64_t kMostListed = 16;
   SymbolicExpr pointsOf(const std::vector<SymbolicExpr> &grid) const;
   bool isGridSize(const SymbolicExpr &size) const;
-  GridShape leadingGrid(const std::vector<SymbolicExpr> &sizes) const;
+  GridShape leadingGrid(const std::vector<SymbolicExpr> &sizes, bool isInput = false) const;
   Index gridPlaces(const std::vector<SymbolicExpr> &from, const std::vector<IndexTerm> &places,
                    const std::vector<SymbolicExpr> &to);
   Tensor rowsAt(Tensor rows, const std::vector<SymbolicExpr> &from, const std::vector<IndexTerm> &places,

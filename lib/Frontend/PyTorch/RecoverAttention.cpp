@@ -38,11 +38,14 @@ void Recover::opAttention(const NormalNode &node) {
   Tensor scores = binary("*", matmul(query, key), scale);
   double least = -std::numeric_limits<double>::infinity();
   if (flag(node, "is_causal", false)) {
-    if (!sizeOf(rows).getFactors().empty())
-      throw Refusal{"causal attention: expected a fixed number of steps, found " + sizeOf(rows).str()};
-    scores = where(
-        pattern(sizeOf(rows).getNumber(), sizeOf(columns).getNumber(), [](int64_t i, int64_t j) { return j <= i; }),
-        scores, scalar(least));
+    const SymbolicExpr count = sizeOf(rows), others = sizeOf(columns);
+    bool isOpen = !count.getFactors().empty();
+    if (isOpen && !isMatrixOfPairs(scores, scores.dims.size() - 2))
+      throw Refusal{"causal attention: expected a fixed number of steps, found " + count.str()};
+    Tensor isBefore = isOpen
+                          ? inTriangle({count, others}, /*isLower=*/true, 0)
+                          : pattern(count.getNumber(), others.getNumber(), [](int64_t i, int64_t j) { return j <= i; });
+    scores = where(isBefore, scores, scalar(least));
   }
   // Keys behind the elements of a row take no part; all others do.
   bool isOfRows = isPadded(columns) && columns.isInRow, isMasked = false;

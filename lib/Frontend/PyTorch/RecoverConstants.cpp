@@ -100,12 +100,11 @@ void Recover::opTriangle(const NormalNode &node) {
   std::vector<SymbolicExpr> shape = sizes(node);
   int64_t diagonal = integer(node, "diagonal", 0);
   bool isLower = node.op == "tril";
-  if (shape.size() >= 2 && isMatrixOfPairs(x, shape.size() - 2)) {
-    std::vector<SymbolicExpr> matrix = {shape[shape.size() - 2], shape.back()};
-    IndexTerm offset =
-        algebra.add(algebra.coordinate(1, matrix[1]), algebra.times(algebra.coordinate(0, matrix[0]), -1));
-    IndexTerm stays = algebra.apply(isLower ? "le" : "ge", {offset, algebra.number(diagonal)});
-    return define(node, where(numbersOfPairs({matrix, stays, true}), x, scalar(0)));
+  bool isOpen =
+      shape.size() >= 2 && !shape[shape.size() - 2].getFactors().empty() && !shape.back().getFactors().empty();
+  if (isOpen && (isMatrixOfPairs(x, shape.size() - 2) || program.operations[size_t(x.value)].space < 0)) {
+    Tensor stays = inTriangle({shape[shape.size() - 2], shape.back()}, isLower, diagonal);
+    return define(node, where(stays, x, scalar(0)));
   }
   if (shape.size() < 2 || !shape[shape.size() - 2].getFactors().empty() || !shape.back().getFactors().empty())
     throw Refusal{"expected a matrix of fixed size, found shape " + shapeText(x.dims) + ", a number for every pair"};

@@ -426,7 +426,7 @@ void Recover::runAlong(const NormalNode &node, bool isLast, bool isChannel) {
                                                "norm", "any", "all"};
   for (size_t axis : along)
     if (shape.isOfGrid.at(axis) && shape.sizes[axis].getFactors().empty() &&
-        !gridOptions.sizes.count(shape.sizes[axis].getNumber())) {
+        !gridOptions.has(shape.sizes[axis].getNumber())) {
       shape.isOfGrid[axis] = false;
       shape.order.clear();
     } else if (shape.isOfGrid[axis]) {

@@ -73,7 +73,7 @@ bool Recover::foldGrid(const NormalNode &node) {
   // A few are read one after the other.
   for (size_t axis : along)
     if (x.shape.isOfGrid[axis] && x.shape.sizes[axis].getFactors().empty() && along.size() == 1 &&
-        !gridOptions.sizes.count(x.shape.sizes[axis].getNumber()))
+        !gridOptions.has(x.shape.sizes[axis].getNumber()))
       return false;
   std::set<size_t> ofGrid;
   std::vector<size_t> ofRows;

@@ -271,7 +271,7 @@ bool Recover::gatherFromGrid(const NormalNode &node) {
       at = indexFunction(node, "index");
   }
   bool isAlongFixed = !x.shape.isOfGrid.at(dim) || (x.shape.sizes[dim].getFactors().empty() && !at.value &&
-                                                    !gridOptions.sizes.count(x.shape.sizes[dim].getNumber()));
+                                                    !gridOptions.has(x.shape.sizes[dim].getNumber()));
   if (isAlongFixed && node.op != "index" && node.op != "index_select" && node.op != "gather")
     return false; // along the rows' own axes
   const SymbolicExpr size = x.shape.sizes[dim];

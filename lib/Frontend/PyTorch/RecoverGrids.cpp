@@ -74,18 +74,20 @@ SymbolicExpr Recover::pointsOf(const std::vector<SymbolicExpr> &grid) const {
 }
 
 bool Recover::isGridSize(const SymbolicExpr &size) const {
-  return !size.getFactors().empty() || gridOptions.sizes.count(size.getNumber()) != 0;
+  return !size.getFactors().empty() || gridOptions.has(size.getNumber());
 }
 
-/// The shape of a tensor of which all axes up to the last one whose size is not fixed are of its grid.
-GridShape Recover::leadingGrid(const std::vector<SymbolicExpr> &sizes) const {
+/// The shape of a tensor of which all axes up to the last one whose size is not fixed are of its grid. An input has no
+/// axis of chosen elements.
+GridShape Recover::leadingGrid(const std::vector<SymbolicExpr> &sizes, bool isInput) const {
   GridShape shape{sizes, std::vector<bool>(sizes.size(), false)};
   bool isBefore = false;
   for (size_t axis = sizes.size(); axis-- > 0;) {
     // As many features as elements.
     bool isFeature = axis > 0 && axis + 1 == sizes.size() && sizes[axis].getFactors().empty() &&
                      llvm::is_contained(llvm::ArrayRef(sizes).drop_back(), sizes[axis]);
-    isBefore |= isGridSize(sizes[axis]) && !isFeature;
+    bool isOfInput = !sizes[axis].getFactors().empty() || gridOptions.sizes.count(sizes[axis].getNumber()) != 0;
+    isBefore |= (isInput ? isOfInput : isGridSize(sizes[axis])) && !isFeature;
     shape.isOfGrid[axis] = isBefore && !(sizes[axis] == SymbolicExpr(1));
   }
   return shape;

@@ -162,10 +162,11 @@ std::optional<std::vector<std::vector<int64_t>>> Recover::trueAt(const IndexTens
 void Recover::intNonzero(const NormalNode &node) {
   const std::string mask = nameOf(node, node.op == "where" ? "condition" : "self");
   if (std::optional<IndexLists> kept = keptPairs(mask, sizes(node).at(0))) {
-    if (node.outputs.size() != 2)
+    if (sizes(node).size() == 2)
       return define(node, *kept);
-    for (size_t side : {0, 1})
-      define(node, IndexLists{{kept->dims[0]}, {kept->components[side]}}, side);
+    for (size_t axis = 0; axis < node.outputs.size(); ++axis)
+      if (!node.outputs[axis].empty())
+        define(node, IndexLists{{kept->dims[0]}, {kept->components.at(axis)}}, axis);
     return;
   }
   if (!indices.count(mask))

@@ -236,6 +236,9 @@ void Recover::opOrdered(const NormalNode &node) {
 void Recover::opArgsort(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   size_t dim = axisNumber(node, "dim", -1, x.dims.size());
+  if (orderPairs(node, x, dim, flag(node, "descending", false), 0))
+    return;
+  needMatrixOfElements(x, dim, placesRead(node.outputs[0], dim).second);
   define(node, concat(orderedPlaces(x, dim, fixedSize(node, x, dim), flag(node, "descending", false)), dim));
 }
 

@@ -186,16 +186,20 @@ void Recover::opIndex(const NormalNode &node) {
   for (size_t i = 0; i < places.size(); ++i)
     if (!places[i].empty())
       dims.push_back(i);
-  // Numbers of pairs, at those of two lists or where a mask of pairs is true.
-  if (!dims.empty() && isMatrixOfPairs(x, dims[0])) {
-    std::optional<IndexLists> kept;
-    if (dims.size() == 1)
-      kept = keptPairs(places[dims[0]], sizes(node).at(dims[0]));
-    if (kept)
-      return define(node, pairsAt(x, dims[0], kept->components[0], kept->components[1]));
-    if (dims.size() == 2 && dims[1] == dims[0] + 1)
-      return define(node, pairsAt(x, dims[0], oneList(fromFront(indexOf(places[dims[0]]), sizeOf(x.dims[dims[0]]))),
-                                  oneList(fromFront(indexOf(places[dims[1]]), sizeOf(x.dims[dims[1]])))));
+  // Where a mask of several axes is true, and numbers of pairs at those of lists.
+  if (dims.size() == 1)
+    if (std::optional<IndexLists> kept = keptPairs(places[dims[0]], sizes(node).at(dims[0])))
+      return define(node, atPlaces(x, dims[0], kept->components));
+  bool isOfPairs = dims.size() > 1 && dims.back() == dims[0] + dims.size() - 1;
+  for (size_t i = 0, sides = 0; isOfPairs && i < dims.size(); ++i) {
+    sides += x.dims.at(dims[i]).pairs >= 0;
+    isOfPairs = i + 1 < dims.size() || (sides == 2 && x.dims[dims[0]].layout < 0);
+  }
+  if (isOfPairs) {
+    std::vector<Index> lists;
+    for (size_t dim : dims)
+      lists.push_back(oneList(fromFront(indexOf(places[dim]), sizeOf(x.dims[dim]))));
+    return define(node, atPlaces(x, dims[0], lists));
   }
   if (dims.size() == 2 && dims[1] == dims[0] + 1 && dims[1] < x.dims.size())
     return define(node, gatherTwo(x, dims[0], indexOf(places[dims[0]]), indexOf(places[dims[1]])));

@@ -131,28 +131,47 @@ int Recover::pairsOn(int space, int value, int pairs, const std::function<int(in
   return result;
 }
 
-/// x[first, second] of numbers of pairs, at places that lists give.
-Tensor Recover::pairsAt(Tensor x, size_t dim, const Index &first, const Index &second) {
-  const Dim rows = x.dims.at(dim), columns = x.dims.at(dim + 1);
-  const int pairs = rows.pairs, space = spaceOf(first->length);
-  std::array<int, 2> maps;
-  for (auto [side, list] : {std::pair(rows, first), std::pair(columns, second)})
-    maps[size_t(side.side)] = mapOf(list, space, program.spaces[size_t(pairs)].sides[size_t(side.side)]);
-  std::map<int, int> known;
-  x.value =
-      pairsOn(space, x.value, pairs, [&](int side, int at) { return program.move(at, maps[size_t(side)]); }, known);
+/// x[first, second, ...], at places that lists of one length give along axes from `dim` on: both sides of pairs, or
+/// elements, and features.
+Tensor Recover::atPlaces(Tensor x, size_t dim, const std::vector<Index> &lists) {
+  const int space = spaceOf(lists.at(0)->length), pairs = program.operations[size_t(x.value)].space;
+  std::array<int, 2> maps = {-1, -1};
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const Dim &own = x.dims.at(dim + i);
+    if (own.kind == Kind::Space && own.pairs >= 0 && own.pairs == pairs)
+      maps[size_t(own.side)] = mapOf(lists[i], space, program.spaces[size_t(pairs)].sides[size_t(own.side)]);
+    else if (own.kind == Kind::Space && resides(x, own))
+      x.value = program.move(x.value, mapOf(lists[i], space, own.id));
+    else if (own.kind == Kind::Group)
+      throw Refusal{"a view of several axes is indexed along several axes at once"};
+  }
+  if ((maps[0] < 0) != (maps[1] < 0))
+    throw Refusal{"numbers of pairs are indexed along one side of these and along another axis"};
+  if (maps[0] >= 0) {
+    std::map<int, int> known;
+    auto end = [&](int side, int at) { return program.move(at, maps[size_t(side)]); };
+    x.value = pairsOn(space, x.value, pairs, end, known);
+  }
+  for (size_t i = 0; i < lists.size(); ++i)
+    if (const Dim &own = x.dims[dim + i]; own.kind == Kind::Axis) { // what is elsewhere may be infinite
+      int isHere = program.oneHot(mapOf(lists[i], space, spaceOf(SymbolicExpr(own.size))), own.id);
+      x.value = program.over("sum", program.where(isHere, x.value, program.number(0)), {own.id});
+    }
   x.dims[dim] = {Kind::Space, space, 0};
-  x.dims.erase(x.dims.begin() + ptrdiff_t(dim) + 1);
+  x.dims.erase(x.dims.begin() + ptrdiff_t(dim) + 1, x.dims.begin() + ptrdiff_t(dim + lists.size()));
   return x;
 }
 
-bool Recover::isMatrixOfPairs(const Tensor &x, size_t dim) const {
-  if (dim + 1 >= x.dims.size())
-    return false;
-  const Dim &rows = x.dims[dim], &columns = x.dims[dim + 1];
+/// Whether two axes are both sides of the pairs that a tensor has numbers of.
+bool Recover::areSides(const Tensor &x, size_t i, size_t j) const {
+  const Dim &rows = x.dims[i], &columns = x.dims[j];
   return rows.kind == Kind::Space && columns.kind == Kind::Space && rows.pairs >= 0 && rows.pairs == columns.pairs &&
          rows.side != columns.side && rows.layout < 0 && columns.layout < 0 &&
          program.operations[size_t(x.value)].space == rows.pairs;
+}
+
+bool Recover::isMatrixOfPairs(const Tensor &x, size_t dim) const {
+  return dim + 1 < x.dims.size() && areSides(x, dim, dim + 1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -197,31 +216,78 @@ std::pair<int, int> Recover::pairsThatAgree(int pairs, int mask) {
   int some = pairsOf(sides[0], sides[1], mapOf(own[0], sides[0], groups), mapOf(own[1], sides[1], groups));
   std::map<int, int> known = {{*found, program.number(1)}};
   auto end = [&](int side, int at) { return program.move(at, sideOf(some, side)); };
-  return {some, pairsOn(some, mask, pairs, end, known)};
+  int rest = -1; // the other conditions
+  for (int condition : conditions)
+    if (condition != *found) {
+      int own = pairsOn(some, condition, pairs, end, known);
+      rest = rest < 0 ? own : program.binary("minimum", rest, own);
+    }
+  return {some, rest < 0 ? program.number(1) : rest};
 }
 
-/// The pairs of which a mask is true, as two lists: the elements of its rows, and those of its columns.
+/// The places where a mask is true of several axes: both sides of pairs, or elements, and at most one axis of fixed
+/// size. A list along each.
 IndexLists Recover::keptPairs(const Tensor &mask, const SymbolicExpr &length) {
-  if (mask.dims.size() != 2 || !isMatrixOfPairs(mask, 0))
+  const size_t rank = mask.dims.size();
+  size_t spaces = 0, axis = rank;
+  bool isMatrix = false;
+  for (size_t i = 0; i < rank; ++i) {
+    spaces += mask.dims[i].kind == Kind::Space;
+    if (mask.dims[i].kind == Kind::Axis)
+      axis = i;
+    for (size_t j = i + 1; j < rank; ++j)
+      isMatrix |= areSides(mask, i, j);
+  }
+  const bool isOfElements = spaces == 1 && program.operations[size_t(mask.value)].space >= 0;
+  if ((!isMatrix && !isOfElements) || spaces + (axis < rank) != rank || spaces > 2)
     throw Refusal{"expected a truth value for each element of the graph, or for each pair of elements, found " +
                   shapeText(mask.dims)};
-  auto [agreed, isNew] = agreeing.try_emplace(mask.value, std::pair(mask.dims[0].pairs, mask.value));
-  auto &[pairs, value] = agreed->second;
-  if (isNew)
-    std::tie(pairs, value) = pairsThatAgree(pairs, value);
-  Index chosen = keptWhere(value, length).components[0];
-  IndexLists result{{{IndexDim::Kind::Long, chosen->length}, {IndexDim::Kind::Small, 2}}, {}};
-  for (const Dim &dim : mask.dims) {
-    Index side = call("side", {constant(pairs), constant(dim.side)}, program.spaces[size_t(pairs)].size);
-    result.components.push_back(call("take", {side, chosen}, chosen->length));
+  int base = program.operations[size_t(mask.value)].space, value = mask.value;
+  if (isMatrix) {
+    auto [agreed, isNew] = agreeing.try_emplace(mask.value, std::pair(base, value));
+    if (isNew)
+      agreed->second = pairsThatAgree(base, value);
+    std::tie(base, value) = agreed->second;
   }
+  // Elements by the places of an axis are pairs, too.
+  int images = -1;
+  if (axis < rank) {
+    const Dim &own = mask.dims[axis];
+    images = pairsOf(base, spaceOf(SymbolicExpr(own.size)));
+    value = program.dot(program.move(value, sideOf(images, 0)), program.oneHot(sideOf(images, 1), own.id), {own.id});
+  }
+  const int all = images < 0 ? base : images;
+  auto side = [&](int pairs, int number, const Index &at) {
+    const SymbolicExpr size = program.spaces[size_t(pairs)].size;
+    Index list = call("side", {constant(pairs), constant(number)}, size);
+    return at ? call("take", {list, at}, at->length) : list;
+  };
+  // All of them need no choice.
+  const Operation &condition = program.operations[size_t(value)];
+  Index chosen;
+  if (condition.op == Op::Number && condition.number == 1)
+    knowSize(length, program.spaces[size_t(all)].size);
+  else
+    chosen = keptWhere(value, length).components[0];
+  const Index element = images < 0 ? chosen : side(images, 0, chosen);
+  IndexLists result;
+  for (size_t i = 0; i < rank; ++i)
+    result.components.push_back(i == axis  ? side(images, 1, chosen)
+                                : isMatrix ? side(base, mask.dims[i].side, element)
+                                           : element);
+  result.dims = {{IndexDim::Kind::Long, result.components[0]->length},
+                 {IndexDim::Kind::Small, SymbolicExpr(int64_t(rank))}};
   return result;
 }
 
-/// The same by name; none where it is no mask of two axes.
+/// The same by name; none where it is no mask of several axes.
 std::optional<IndexLists> Recover::keptPairs(const std::string &name, const SymbolicExpr &length) {
   if (auto mask = tensors.find(name);
-      mask != tensors.end() && mask->second.dims.size() == 2 && mask->second.dims[0].pairs >= 0) {
+      mask != tensors.end() && mask->second.dims.size() > 1 &&
+      llvm::any_of(mask->second.dims, [](const Dim &dim) { return dim.kind == Kind::Space && dim.layout < 0; })) {
+    // Of one column it is a list.
+    if (llvm::count_if(mask->second.dims, [](const Dim &dim) { return dim.kind != Kind::Unit; }) < 2)
+      return std::nullopt;
     Tensor truth = typeOf(name) == ScalarType::Bool ? mask->second : binary("!=", mask->second, 0);
     return keptPairs(truth, length);
   }
@@ -236,6 +302,13 @@ IndexTensor Recover::identityMatrix(const std::vector<SymbolicExpr> &sizes, bool
   return {sizes, isOwn, isTruth};
 }
 
+/// Whether pairs of elements are on one side of a diagonal, by their numbers.
+Tensor Recover::inTriangle(const std::vector<SymbolicExpr> &matrix, bool isLower, int64_t diagonal) {
+  IndexTerm offset =
+      algebra.add(algebra.coordinate(1, matrix.at(1)), algebra.times(algebra.coordinate(0, matrix.at(0)), -1));
+  return numbersOfPairs({matrix, algebra.apply(isLower ? "le" : "ge", {offset, algebra.number(diagonal)}), true});
+}
+
 /// The places of a triangle of a matrix, row by row: of elements the pairs that are in it.
 void Recover::intTrianglePlaces(const NormalNode &node) {
   const std::vector<SymbolicExpr> matrix = {expression(*find(node, "row")), expression(*find(node, "col"))};
@@ -243,10 +316,7 @@ void Recover::intTrianglePlaces(const NormalNode &node) {
   const bool isLower = node.op == "tril_indices";
   auto isOpen = [](const SymbolicExpr &size) { return !size.getFactors().empty(); };
   if (isOpen(matrix[0]) && isOpen(matrix[1])) {
-    IndexTerm offset =
-        algebra.add(algebra.coordinate(1, matrix[1]), algebra.times(algebra.coordinate(0, matrix[0]), -1));
-    IndexTerm stays = algebra.apply(isLower ? "le" : "ge", {offset, algebra.number(diagonal)});
-    IndexLists kept = keptPairs(numbersOfPairs({matrix, stays, true}), sizes(node).at(1));
+    IndexLists kept = keptPairs(inTriangle(matrix, isLower, diagonal), sizes(node).at(1));
     std::swap(kept.dims[0], kept.dims[1]);
     return define(node, kept);
   }

@@ -187,51 +187,72 @@ private:
 // Choices
 //===----------------------------------------------------------------------===//
 
-/// The axis of a table of chosen columns is one of elements; the file says so too late for what came before.
-void Recover::needElements(const std::vector<int64_t> &sizes) {
-  bool isNew = false;
-  for (int64_t size : sizes)
-    isNew |= gridOptions.sizes.count(size) == 0 && wants.sizes.insert(size).second;
+/// The axis of a table of chosen columns is one of elements, as is one of a fixed size of which they are chosen; the
+/// file says so too late for what came before.
+void Recover::needElements(int64_t chosen, int64_t fixed) {
+  bool isNew = gridOptions.chosen.count(chosen) == 0 && wants.chosen.insert(chosen).second;
+  if (fixed > 0)
+    isNew |= gridOptions.sizes.count(fixed) == 0 && wants.sizes.insert(fixed).second;
   wants.areChannelsInside = true;
   if (!gridOptions.areFollowed || isNew)
     throw Refusal{"its numbers choose elements along an axis that is none of elements"};
 }
 
-/// Whether nothing but the places from the second on is read: distances[i].topk(k + 1).indices[1:]
-bool Recover::isReadFromSecond(const std::string &places, size_t dim) const {
+/// A matrix of as many rows as columns of a fixed number, of which some columns are chosen for each row, has numbers
+/// for pairs of elements.
+void Recover::needMatrixOfElements(const Tensor &x, size_t dim, int64_t count) {
+  const Dim &own = x.dims.at(dim);
+  if (own.kind != Kind::Axis || gridOptions.sizes.count(own.size) != 0 || count >= own.size)
+    return;
+  if (llvm::count_if(x.dims, [&](const Dim &each) { return sizeOf(each) == SymbolicExpr(own.size); }) > 1)
+    needElements(count, own.size);
+}
+
+/// From where to where places along an axis are read; all, if they are read in another way than by slices.
+std::pair<int64_t, int64_t> Recover::placesRead(const std::string &places, size_t dim) const {
   const std::vector<SymbolicExpr> shape = sizesOf(places);
-  bool isRead = false;
+  const std::pair<int64_t, int64_t> all = {0, std::numeric_limits<int64_t>::max()};
+  std::pair<int64_t, int64_t> read = {all.second, 0};
   auto isIt = [&](const Argument &argument) {
     auto *value = std::get_if<ValueName>(&argument);
     auto *list = std::get_if<ValueNames>(&argument);
     return (value && value->name == places) || (list && llvm::is_contained(list->names, places));
   };
   if (llvm::any_of(normal.outputs, isIt))
-    return false;
+    return all;
   for (const NormalNode &each : normal.nodes) {
     if (llvm::none_of(each.arguments, [&](auto &argument) { return isIt(argument.second); }))
       continue;
     if (each.op != "slice" || integer(each, "step", 1) != 1)
-      return false;
-    isRead = true;
+      return all;
+    std::pair<int64_t, int64_t> part;
     if (sizes(each) == shape) { // a slice of everything
-      if (!isReadFromSecond(each.outputs[0], dim))
-        return false;
-    } else if (axisNumber(each, "dim", 0, shape.size()) != dim || integer(each, "start", 0) != 1 ||
-               !(sizes(each).at(dim) + SymbolicExpr(1) == shape.at(dim))) {
-      return false;
+      part = placesRead(each.outputs[0], dim);
+    } else {
+      const SymbolicExpr length = sizes(each).at(dim);
+      const int64_t start = integer(each, "start", 0);
+      if (axisNumber(each, "dim", 0, shape.size()) != dim || start < 0 || !length.getFactors().empty())
+        return all;
+      part = {start, start + length.getNumber()};
     }
+    read = {std::min(read.first, part.first), std::max(read.second, part.second)};
   }
-  return isRead;
+  return read;
 }
 
-/// The columns with the best numbers, in order: topk, or sort, along one side of pairs. False where x is none of pairs.
-bool Recover::orderPairs(const NormalNode &node, const Tensor &x, size_t dim, int64_t count, bool largest) {
+/// The columns with the best numbers, in order: topk, or what is read of sort, along one side of pairs. `places`: which
+/// output has them. False where x is none of pairs.
+bool Recover::orderPairs(const NormalNode &node, const Tensor &x, size_t dim, bool largest, size_t places) {
   const Dim column = x.dims[dim];
   if (column.pairs < 0 || column.kind != Kind::Space || isPadded(column) ||
       program.operations[size_t(x.value)].space != column.pairs)
     return false;
-  if (node.op != "topk")
+  const bool hasValues = places == 1 && isUsed(node.outputs[0]);
+  auto [first, count] = hasValues ? std::pair<int64_t, int64_t>(0, std::numeric_limits<int64_t>::max())
+                                  : placesRead(node.outputs[places], dim);
+  if (node.op == "topk")
+    count = std::min(count, integer(node, "k", 1));
+  else if (count == std::numeric_limits<int64_t>::max())
     throw Refusal{"numbers of all pairs are ordered; choose the best ones with topk"};
   const int pairs = column.pairs;
   size_t row = x.dims.size();
@@ -242,13 +263,15 @@ bool Recover::orderPairs(const NormalNode &node, const Tensor &x, size_t dim, in
   const bool isBatch = column.layout >= 0;
   if (row == x.dims.size() || x.dims.size() != (isBatch ? 3u : 2u))
     throw Refusal{"numbers of pairs are ordered that have further axes"};
-  const std::vector<SymbolicExpr> shape = sizes(node, 1);
+  const std::vector<SymbolicExpr> shape = sizes(node, places);
   DistanceOrder order(program, sideOf(pairs, x.dims[row].side), sideOf(pairs, 1 - x.dims[row].side));
   const int rows = order.rowsOf(x.value, !largest);
   // All but the first, which is the element itself.
-  const bool isOfOthers = rows >= 0 && count > 1 && !isUsed(node.outputs[0]) && isReadFromSecond(node.outputs[1], dim);
+  const bool isOfOthers = rows >= 0 && first == 1 && count > 2;
   count -= isOfOthers;
-  needElements({count});
+  if (count < 2) // as many as there are rows
+    throw Refusal{"one column is chosen of each row of numbers of pairs; expected two or more"};
+  needElements(count);
   const int owner = x.dims[row].side, owners = program.spaces[size_t(pairs)].sides[size_t(owner)];
   const int others = program.spaces[size_t(pairs)].sides[size_t(1 - owner)];
   const SymbolicExpr length = pointsOf({program.spaces[size_t(owners)].size, SymbolicExpr(count)});
@@ -277,17 +300,17 @@ bool Recover::orderPairs(const NormalNode &node, const Tensor &x, size_t dim, in
 
   // The places in the table, row by row.
   std::vector<IndexTerm> at = views::coordinates(algebra, shape);
-  IndexTerm first = at[row], place = algebra.add(at[dim], algebra.number(isOfOthers ? -1 : 0));
+  IndexTerm begins = at[row], place = algebra.add(at[dim], algebra.number(isOfOthers ? -1 : 0));
   if (isBatch) {
     size_t batch = 3 - row - dim;
     IndexTerm begin = algebra.times(at[batch], shape[row]);
-    first = algebra.add(begin, first);
-    IndexTerm found = algebra.element(chosen, algebra.add(algebra.times(first, count), place));
-    define(node, IndexTensor{shape, algebra.add(found, algebra.times(begin, -1))}, 1);
+    begins = algebra.add(begin, begins);
+    IndexTerm found = algebra.element(chosen, algebra.add(algebra.times(begins, count), place));
+    define(node, IndexTensor{shape, algebra.add(found, algebra.times(begin, -1))}, places);
   } else {
-    define(node, IndexTensor{shape, algebra.element(chosen, algebra.add(algebra.times(first, count), place))}, 1);
+    define(node, IndexTensor{shape, algebra.element(chosen, algebra.add(algebra.times(begins, count), place))}, places);
   }
-  if (!isUsed(node.outputs[0]))
+  if (!hasValues)
     return true;
   std::array<int, 2> maps;
   maps[size_t(owner)] = mapOf(own, near, owners);

@@ -70,12 +70,11 @@ void Recover::opNearest(const NormalNode &node) {
                           {call("chosen", {own}, length), call("owner", {own}, length)}});
 }
 
-/// The space of a choice, of whose elements there are so many. `isTable`: as many as another choice may
+/// The space of a choice, of whose elements there are so many. `isTable`: as many as another choice, or an input, may
 /// have; what comes after it is about this one.
 int Recover::choose(Operation choice, const SymbolicExpr &length, const std::string &name, bool isTable) {
-  if (auto known = spaceNumbers.find(length.str());
-      isTable && known != spaceNumbers.end() && program.spaces[size_t(known->second)].choice >= 0)
-    spaceNumbers.erase(known);
+  if (isTable)
+    spaceNumbers.erase(length.str());
   int space = choice.space = spaceOf(length, name);
   if (program.spaces[size_t(space)].choice >= 0 || length.getFactors().empty())
     throw Refusal{"its number of elements, " + length.str() + ", is that of another list"};
@@ -141,10 +140,10 @@ IndexLists Recover::keptWhere(int condition, const SymbolicExpr &length) {
   return IndexLists{{{IndexDim::Kind::Long, size}}, {call("chosen", {constant(space)}, size)}};
 }
 
-/// Whether a list is computed of the numbers of elements that are chosen by values.
+/// Whether a list is computed of the numbers of elements that are chosen by values, or of those of all pairs.
 bool Recover::isOfChosen(const Index &list) {
   llvm::StringRef text = list->text;
-  return text.contains("chosen(") || text.contains("owner(");
+  return text.contains("chosen(") || text.contains("owner(") || text.contains("side(");
 }
 
 /// A list that is made of such numbers, as numbers of its elements.
@@ -154,26 +153,24 @@ int Recover::numbersOf(const Index &list) {
   const std::string &function = list->function;
   if (!isOfChosen(list))
     return inputFrom(list, list->isTruth ? "mask" : "number");
-  if (function == "chosen" || function == "owner") { // numbers of elements
-    const Operation &choice = program.operations[size_t(choiceIn(list))];
-    bool isOwner = function == "owner";
-    int end = isOwner && choice.text == "topk" ? program.maps[size_t(choice.map)].to
-                                               : program.operations[size_t(choice.operands[isOwner ? 1 : 0])].space;
+  // The numbers of elements themselves.
+  auto numbersIn = [&](int end) {
     const SymbolicExpr size = program.spaces[size_t(end)].size;
     Index numbers = call("arange", {constant(0), sizeIndex(size), constant(1)}, size);
     return program.move(inputFrom(numbers, "number"), mapOf(list, spaceOf(list->length), end));
+  };
+  if (function == "chosen" || function == "owner") {
+    const Operation &choice = program.operations[size_t(choiceIn(list))];
+    bool isOwner = function == "owner";
+    return numbersIn(isOwner && choice.text == "topk" ? program.maps[size_t(choice.map)].to
+                                                      : program.operations[size_t(choice.operands[isOwner])].space);
   }
+  const Index &from = function == "take" ? list->arguments[0] : list;
+  if (from->function == "side")
+    return numbersIn(
+        program.spaces[size_t(*literalOf(from->arguments[0]))].sides[size_t(*literalOf(from->arguments[1]))]);
   if (function == "take") {
-    const Index &from = list->arguments[0], &at = list->arguments[1];
-    int value;
-    if (from->function == "side") {
-      const int pairs = int(*literalOf(from->arguments[0])), side = int(*literalOf(from->arguments[1]));
-      const int end = program.spaces[size_t(pairs)].sides[size_t(side)];
-      const SymbolicExpr size = program.spaces[size_t(end)].size;
-      Index numbers = call("arange", {constant(0), sizeIndex(size), constant(1)}, size);
-      value = program.move(inputFrom(numbers, "number"), mapOf(list, spaceOf(list->length), end));
-      return value;
-    }
+    const Index &at = list->arguments[1];
     return program.move(numbersOf(from), mapOf(at, spaceOf(at->length), spaceOf(from->length)));
   }
   static const std::map<std::string, std::string> functions = {

@@ -207,7 +207,7 @@ void Recover::opOrder(const NormalNode &node) {
   bool descends = isTop ? largest : flag(node, "descending", false);
   if (placesUsed && node.op == "median")
     throw Refusal{"the indices of median are not supported; use its values only"};
-  if (placesUsed && isTop && orderPairs(node, x, dim, count, largest))
+  if (placesUsed && node.op != "median" && !(isTop && count == 1) && orderPairs(node, x, dim, descends, 1))
     return;
   if (isTop && count == 1) {
     define(node, fold(largest ? "max" : "min", x, {dim}, true), 0);
@@ -216,12 +216,7 @@ void Recover::opOrder(const NormalNode &node) {
     return;
   }
   if (placesUsed) {
-    // Numbers for all pairs of as many rows as columns: places of elements.
-    bool isMatrix = llvm::count_if(x.dims, [&](const Dim &each) {
-                      return x.dims[dim].kind == Kind::Axis && sizeOf(each) == sizeOf(x.dims[dim]);
-                    }) > 1;
-    if (isTop && isMatrix && gridOptions.sizes.count(x.dims[dim].size) == 0)
-      needElements({x.dims[dim].size, count});
+    needMatrixOfElements(x, dim, isTop ? count : placesRead(node.outputs[1], dim).second);
     SymbolicExpr size = sizes(node, 1).at(dim);
     bool isOpen = !size.getFactors().empty();
     std::vector<Tensor> places =
