@@ -363,7 +363,7 @@ private:
   void opTop(const NormalNode &node);
   int choose(Operation choice, const SymbolicExpr &length, const std::string &name, bool isTable = false);
   int onElements(const Tensor &x, const char *what, const char *hint = "");
-  IndexLists keptWhere(int condition, const SymbolicExpr &length);
+  IndexLists keptWhere(int condition, const SymbolicExpr &length, int order = 0);
   static bool isOfChosen(const Index &list);
   int numbersOf(const Index &list);
   int choiceIn(const Index &list) const;
@@ -374,7 +374,8 @@ private:
   /// Of each list of kept elements, by its text, the places that are defined on all of them.
   std::map<std::string, std::set<std::string>> definedWhere;
   std::optional<IndexLists> keptPlaces(const std::string &name, const SymbolicExpr &length);
-  std::map<int, std::pair<SymbolicExpr, int>> keptBy; ///< a mask's value: how many it keeps, and their space
+  /// Of a mask's value, and the order: how many it keeps, and their space.
+  std::map<std::pair<int, int>, std::pair<SymbolicExpr, int>> keptBy;
   int groupMap(const IndexLists &groups, int from, int to);
 
   //===--- Places that differ by feature (RecoverEach.cpp) ------------------===//

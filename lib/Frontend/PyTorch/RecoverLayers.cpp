@@ -187,7 +187,7 @@ void Recover::opIndex(const NormalNode &node) {
     if (!places[i].empty())
       dims.push_back(i);
   // Where a mask of several axes is true, and numbers of pairs at those of lists.
-  if (dims.size() == 1)
+  if (dims.size() == 1 && typeOf(places[dims[0]]) == ScalarType::Bool)
     if (std::optional<IndexLists> kept = keptPairs(places[dims[0]], sizes(node).at(dims[0])))
       return define(node, atPlaces(x, dims[0], kept->components));
   bool isOfPairs = dims.size() > 1 && dims.back() == dims[0] + dims.size() - 1;

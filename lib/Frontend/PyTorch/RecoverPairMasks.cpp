@@ -210,8 +210,18 @@ std::pair<int, int> Recover::pairsThatAgree(int pairs, int mask) {
   auto found = llvm::find_if(conditions, isEquality);
   if (found == conditions.end() || program.spaces[size_t(pairs)].along >= 0)
     return {pairs, mask};
-  const std::array<Index, 2> own = equalPairs.at(*found);
+  std::array<Index, 2> own = equalPairs.at(*found);
   const std::vector<int> sides = program.spaces[size_t(pairs)].sides;
+  // Computed numbers may be negative.
+  if (!own[0]->function.empty() || !own[1]->function.empty()) {
+    Index all = own[0]->text == own[1]->text ? own[0] : call("cat", {own[0], own[1]}, own[0]->length + own[1]->length);
+    Index none = call("full", {constant(1), constant(0)}, 1);
+    Index least = callScalar("min", {call("cat", {all, none}, all->length + SymbolicExpr(1))});
+    bool isCounted = llvm::all_of(own, [](const Index &list) { return isFromFirst(list); });
+    for (Index &list : own)
+      if (!isCounted)
+        list = call("sub", {list, least}, list->length);
+  }
   int groups = groupsOf(own[0], own[1]);
   int some = pairsOf(sides[0], sides[1], mapOf(own[0], sides[0], groups), mapOf(own[1], sides[1], groups));
   std::map<int, int> known = {{*found, program.number(1)}};
@@ -249,6 +259,19 @@ IndexLists Recover::keptPairs(const Tensor &mask, const SymbolicExpr &length) {
       agreed->second = pairsThatAgree(base, value);
     std::tie(base, value) = agreed->second;
   }
+  // PyTorch goes through a mask row by row, so that the places of a transposed one are in another order.
+  bool isTurned = false;
+  for (const Dim &dim : llvm::reverse(mask.dims))
+    if (isMatrix && dim.pairs >= 0)
+      isTurned = dim.side == 1;
+  if (isTurned) {
+    const RecoveredSpace pairs = program.spaces[size_t(base)];
+    int turned = pairsOf(pairs.sides[1], pairs.sides[0], pairs.otherAlong, pairs.along);
+    std::map<int, int> known;
+    auto end = [&](int side, int at) { return program.move(at, sideOf(turned, 1 - side)); };
+    value = pairsOn(turned, value, base, end, known);
+    base = turned;
+  }
   // Elements by the places of an axis are pairs, too.
   int images = -1;
   if (axis < rank) {
@@ -268,12 +291,12 @@ IndexLists Recover::keptPairs(const Tensor &mask, const SymbolicExpr &length) {
   if (condition.op == Op::Number && condition.number == 1)
     knowSize(length, program.spaces[size_t(all)].size);
   else
-    chosen = keptWhere(value, length).components[0];
+    chosen = keptWhere(value, length, int(axis)).components[0]; // with the axis elsewhere in another order, too
   const Index element = images < 0 ? chosen : side(images, 0, chosen);
   IndexLists result;
   for (size_t i = 0; i < rank; ++i)
     result.components.push_back(i == axis  ? side(images, 1, chosen)
-                                : isMatrix ? side(base, mask.dims[i].side, element)
+                                : isMatrix ? side(base, isTurned ? 1 - mask.dims[i].side : mask.dims[i].side, element)
                                            : element);
   result.dims = {{IndexDim::Kind::Long, result.components[0]->length},
                  {IndexDim::Kind::Small, SymbolicExpr(int64_t(rank))}};

@@ -45,28 +45,33 @@ public:
 
   /// The rows whose distances a value has the order of; -1 if there are none. `rises`: whether larger is farther.
   int rowsOf(int value, bool rises) const {
-    // What is cut off below 0 are errors of rounding.
+    bool isCut = false;
     for (;;) {
       const Operation &op = at(value);
       std::optional<double> least =
           op.op == Op::Binary && op.text == "maximum" ? numberOf(op.operands[1]) : std::nullopt;
-      if (op.op == Op::Detach || (rises && op.op == Op::Unary && op.text == "relu") || (rises && least && *least <= 0))
-        value = op.operands[0];
-      else if (op.op == Op::Unary && op.text == "-") {
-        value = op.operands[0];
+      if (rises && ((op.op == Op::Unary && op.text == "relu") || (least && *least <= 0)))
+        isCut = true;
+      else if (op.op == Op::Unary && op.text == "-")
         rises = !rises;
-      } else
+      else if (op.op != Op::Detach)
         break;
+      value = op.operands[0];
     }
-    Terms terms;
+    Terms terms, own;
     collect(value, -1, 1, terms);
     // What is the same for all pairs of an owner changes no order.
     llvm::erase_if(terms, [&](const Term &term) {
-      return term.factor == 0 || program.operations[size_t(term.value)].space < 0 || term.map == owner;
+      bool isOwn = term.factor != 0 && (program.operations[size_t(term.value)].space < 0 || term.map == owner);
+      if (isOwn)
+        own.push_back(term);
+      return isOwn || term.factor == 0;
     });
     double sign = rises ? 1 : -1;
-    if (terms.size() == 1)
-      return terms[0].map < 0 && terms[0].factor * sign > 0 ? rowsOfDistance(terms[0].value) : -1;
+    if (terms.size() == 1) {
+      bool isDistance = terms[0].map < 0 && terms[0].factor * sign > 0 && !(isCut && !own.empty());
+      return isDistance ? rowsOfDistance(terms[0].value) : -1;
+    }
     if (terms.size() != 2)
       return -1;
     // |x_j|^2 - 2 x_i x_j
@@ -76,7 +81,12 @@ public:
     if (square.map != other || product.map >= 0 || square.factor * sign <= 0 || product.factor != -2 * square.factor)
       return -1;
     int rows = rowsOfProduct(product.value);
-    return rows >= 0 && rowsOfSquares(square.value) == rows ? rows : -1;
+    if (rows < 0 || rowsOfSquares(square.value) != rows)
+      return -1;
+    // What is cut off below 0 is an error of rounding where the whole is a distance.
+    bool isWhole =
+        own.size() == 1 && own[0].map == owner && own[0].factor == square.factor && rowsOfSquares(own[0].value) == rows;
+    return !isCut || isWhole ? rows : -1;
   }
 
 private:

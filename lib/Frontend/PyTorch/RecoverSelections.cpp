@@ -123,8 +123,9 @@ std::optional<IndexLists> Recover::keptPlaces(const std::string &name, const Sym
       length);
 }
 
-IndexLists Recover::keptWhere(int condition, const SymbolicExpr &length) {
-  auto [known, isNew] = keptBy.try_emplace(condition, std::pair(length, -1));
+/// `order`: in which order the places are counted, where there are several.
+IndexLists Recover::keptWhere(int condition, const SymbolicExpr &length, int order) {
+  auto [known, isNew] = keptBy.try_emplace({condition, order}, std::pair(length, -1));
   auto &[size, space] = known->second;
   if (!isNew)
     equalSizes.unite(length, size);

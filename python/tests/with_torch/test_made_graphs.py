@@ -114,6 +114,27 @@ def of_triangle(pos: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return i, j, pos[i] - pos[j]
 
 
+class Turned(nn.Module):
+    """The places of a mask and of its transpose."""
+
+    def forward(self, x: Tensor, pos: Tensor) -> Tensor:
+        mask = pos[:, None, 0] < pos[None, :, 1]
+        i, j = torch.where(mask)
+        k, l = mask.t().nonzero(as_tuple=True)
+        y = torch.zeros_like(x).index_add(0, k, x[l]) + torch.zeros_like(x).index_add(0, j, x[i].tanh())
+        return y
+
+
+class Together(nn.Module):
+    """The same, element by element: the orders meet."""
+
+    def forward(self, x: Tensor, pos: Tensor) -> Tensor:
+        mask = pos[:, None, 0] < pos[None, :, 1]
+        i, j = torch.where(mask)
+        k, l = torch.where(mask.T)
+        return torch.zeros_like(x).index_add(0, k, x[i] * x[j].tanh())
+
+
 class Triplets(nn.Module):
     """Edges that follow each other, and do not go back."""
 
@@ -194,6 +215,14 @@ class Sorted(nn.Module):
         far = torch.sort(torch.cdist(x, x), dim=-1, descending=True)[1][:, :2]
         own = x.unsqueeze(1)
         return self.edge(torch.cat([x[idx] - own, own.expand(-1, 3, -1)], -1)).relu().sum(1) + x[far].sum((1, 2)).unsqueeze(-1)
+
+
+class Level(nn.Module):
+    """All that are near are at the same place of the order: those with the smallest numbers come first."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        idx = (torch.cdist(x, x) - 1.5).relu().argsort(dim=-1, stable=True)[:, :4]
+        return x[idx].tanh().mean(1)
 
 
 class Gravity(nn.Module):
@@ -281,6 +310,12 @@ class MadeGraphsTest(TorchTest):
             with self.subTest(edges.__name__):
                 self.check(Field(edges), graphs)
 
+    def test_transposed_masks(self) -> None:
+        graphs = [cloud(n)[:2] for n in (12, 21)]
+        self.check(Turned(), graphs)
+        with self.assertRaisesRegex(gnnc.Error, "that of another list"):
+            gnnc.compile(Together().double())(*graphs[0])
+
     def test_no_edges(self) -> None:
         x, pos, batch = cloud(3, 4)
         self.check(Field(by_nonzero), [cloud(6, 3), (x, 100 * pos, batch)])
@@ -314,6 +349,7 @@ class MadeGraphsTest(TorchTest):
         self.check(Gravity(), graphs)
         self.check(Similar(), graphs)
         self.check(Sorted(), graphs)
+        self.check(Level(), graphs)
 
     def test_triangles(self) -> None:
         self.check(Causal(), [(torch.randn(n, 4).double(),) for n in (12, 20)])
