@@ -172,6 +172,26 @@ def _triangle(of_any: Callable[..., Tensor] | None, triangle: Callable[..., Tens
     return indices
 
 
+_combinations_of_any, _cartesian_of_any = torch.combinations, torch.cartesian_prod
+
+
+def _combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All pairs of a list, by the places of a triangle."""
+    if r != 2 or input.dim() != 1:
+        return _combinations_of_any(input, r, with_replacement)
+    count = input.size(0)
+    places = _triangle(None, torch.triu)(count, count, 0 if with_replacement else 1, device=input.device)
+    return torch.stack([input[places[0]], input[places[1]]], 1)
+
+
+def _cartesian(*tensors: Tensor) -> Tensor:
+    """All pairs of two lists, by repetition."""
+    if len(tensors) != 2 or any(each.dim() != 1 for each in tensors):
+        return _cartesian_of_any(*tensors)
+    first, second = tensors
+    return torch.stack([first.repeat_interleave(second.size(0)), second.repeat(first.size(0))], 1)
+
+
 _exporting = threading.local()
 _lock = threading.Lock()
 
@@ -218,6 +238,8 @@ _FORMS: _Forms = (
     (Tensor, "chunk", Tensor.chunk, _form(Tensor.chunk, _chunk)),
     (Tensor, "fill_diagonal_", Tensor.fill_diagonal_, _form(Tensor.fill_diagonal_, _fill_diagonal)),
     (torch, "cdist", torch.cdist, _form(torch.cdist, _cdist)),
+    (torch, "combinations", torch.combinations, _form(torch.combinations, _combinations)),
+    (torch, "cartesian_prod", torch.cartesian_prod, _form(torch.cartesian_prod, _cartesian)),
     *((torch, name, whole, _form(whole, _triangle(whole, part))) for name, whole, part in _TRIANGLES),
     *((owner, name, whole, _form(whole, make(whole))) for owner, name, whole, make in _OF_THREE_ROWS),
 )
@@ -226,6 +248,8 @@ _FORMS_IN_TRACES: _Forms = (
     (F, "batch_norm", F.batch_norm, _form_in_traces(F.batch_norm, _batch_norm)),
     (Tensor, "fill_diagonal_", Tensor.fill_diagonal_, _form_in_traces(Tensor.fill_diagonal_, _fill_diagonal)),
     (torch, "cdist", torch.cdist, _form_in_traces(torch.cdist, _cdist)),
+    (torch, "combinations", torch.combinations, _form_in_traces(torch.combinations, _combinations)),
+    (torch, "cartesian_prod", torch.cartesian_prod, _form_in_traces(torch.cartesian_prod, _cartesian)),
     *(
         (torch, name, whole, _form_in_traces(whole, _triangle(None, part)))
         for name, whole, part in _TRIANGLES

@@ -114,6 +114,21 @@ def of_triangle(pos: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return i, j, pos[i] - pos[j]
 
 
+def of_combinations(pos: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    pairs = torch.combinations(torch.arange(pos.size(0)), r=2)
+    pairs = pairs[(pos[pairs[:, 0]] - pos[pairs[:, 1]]).norm(dim=-1) < _CUTOFF]
+    i, j = pairs[:, 0], pairs[:, 1]
+    return i, j, pos[i] - pos[j]
+
+
+def of_products(pos: Tensor, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    numbers = torch.arange(pos.size(0))
+    i, j = torch.cartesian_prod(numbers, numbers).t()
+    apart = i != j
+    i, j = i[apart], j[apart]
+    return i, j, pos[i] - pos[j]
+
+
 class Turned(nn.Module):
     """The places of a mask and of its transpose."""
 
@@ -306,7 +321,7 @@ class MadeGraphsTest(TorchTest):
 
     def test_masks_of_pairs(self) -> None:
         graphs = [cloud(7, 9, 5), cloud(4, 11), cloud(1, 30, 2, 1)]
-        for edges in (by_nonzero, by_where, in_box, of_triangle):
+        for edges in (by_nonzero, by_where, in_box, of_triangle, of_combinations, of_products):
             with self.subTest(edges.__name__):
                 self.check(Field(edges), graphs)
 
