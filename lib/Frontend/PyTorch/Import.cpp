@@ -406,7 +406,7 @@ llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::s
   // What lists index along an axis of features is better off with an axis of elements there.
   if (!wanted.sizes.empty() || !wanted.chosen.empty()) {
     llvm::Expected<ImportedModel> onGrid = importOnGrids(*exported, options.statements, wanted);
-    if (onGrid || !model) {
+    if (onGrid || !wanted.chosen.empty()) { // tables of chosen elements need an axis of their own
       llvm::consumeError(model.takeError());
       return onGrid;
     }

@@ -250,6 +250,9 @@ private:
   int foldPairs(const std::string &function, int value, const std::vector<Dim> &gone);
 
   //===--- Graphs that a mask of pairs makes (RecoverPairMasks.cpp) ------------===//
+  std::array<Index, 2> ranked(const Index &first, const Index &second);
+  Index withinFloats(const Index &list);
+  IndexLists alongOneSide(IndexTensor x);
   bool isOfPairs(const std::string &name) const;
   Tensor numbersOfPairs(const IndexTensor &x);
   Tensor tensorOfSize(const SymbolicExpr &size);

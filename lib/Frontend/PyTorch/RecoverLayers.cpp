@@ -190,11 +190,9 @@ void Recover::opIndex(const NormalNode &node) {
   if (dims.size() == 1 && typeOf(places[dims[0]]) == ScalarType::Bool)
     if (std::optional<IndexLists> kept = keptPairs(places[dims[0]], sizes(node).at(dims[0])))
       return define(node, atPlaces(x, dims[0], kept->components));
-  bool isOfPairs = dims.size() > 1 && dims.back() == dims[0] + dims.size() - 1;
-  for (size_t i = 0, sides = 0; isOfPairs && i < dims.size(); ++i) {
-    sides += x.dims.at(dims[i]).pairs >= 0;
-    isOfPairs = i + 1 < dims.size() || (sides == 2 && x.dims[dims[0]].layout < 0);
-  }
+  auto isSide = [&](size_t dim) { return x.dims.at(dim).pairs >= 0 && x.dims[dim].layout < 0; };
+  bool areTogether = dims.size() > 1 && dims.back() == dims[0] + dims.size() - 1;
+  bool isOfPairs = areTogether && llvm::count_if(dims, isSide) == 2;
   if (isOfPairs) {
     std::vector<Index> lists;
     for (size_t dim : dims)

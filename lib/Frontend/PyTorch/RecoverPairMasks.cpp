@@ -33,6 +33,42 @@ static size_t openDims(const IndexTensor &x) {
   return count;
 }
 
+/// Two lists as positions among all their numbers: they compare as the numbers do, which may be negative, or larger
+/// than numbers that float32 has exactly.
+std::array<Index, 2> Recover::ranked(const Index &first, const Index &second) {
+  if (first->text == second->text) {
+    Index places = call("inverse", {first}, first->length);
+    return {places, places};
+  }
+  const SymbolicExpr length = first->length + second->length;
+  Index places = call("inverse", {call("cat", {first, second}, length)}, length);
+  auto part = [&](const SymbolicExpr &begin, const SymbolicExpr &end) {
+    return call("slice", {places, sizeIndex(begin), sizeIndex(end), constant(1)}, end + begin * -1);
+  };
+  return {part(0, first->length), part(first->length, length)};
+}
+
+/// A list of which it is an error, when a graph is prepared, to have a number that float32 has not.
+Index Recover::withinFloats(const Index &list) {
+  constexpr int64_t kMost = int64_t(1) << 24;
+  Index all = call("cat", {list, call("full", {constant(1), constant(0)}, 1)}, list->length + SymbolicExpr(1));
+  Index rest = constant(0); // 0, or the error
+  for (auto [extremum, bound, most] : {std::tuple("max", "at_most", kMost), std::tuple("min", "at_least", -kMost)}) {
+    Index own = callScalar(extremum, {all});
+    rest = callScalar("add", {rest, callScalar("sub", {callScalar(bound, {own, constant(most)}), own})});
+  }
+  return call("add", {list, rest}, list->length);
+}
+
+/// Integers that differ along one axis of elements. Axes along which they are the same are left to broadcasting, so
+/// that it is clear which one has the elements.
+IndexLists Recover::alongOneSide(IndexTensor x) {
+  for (size_t dim = 0; dim < x.sizes.size(); ++dim)
+    if (!IndexAlgebra::dependsOn(x.value, dim))
+      x.sizes[dim] = SymbolicExpr(1);
+  return indexSources.lists(x);
+}
+
 bool Recover::isOfPairs(const std::string &name) const {
   auto found = indices.find(name);
   return found != indices.end() && found->second.value && openDims(found->second) == 2;
@@ -42,12 +78,11 @@ bool Recover::isOfPairs(const std::string &name) const {
 /// number of its elements.
 Tensor Recover::numbersOfPairs(const IndexTensor &x) {
   if (openDims(x) < 2) {
-    // Axes along which they are the same are left to broadcasting, so that it is clear which axis has the elements.
-    IndexTensor own = x;
-    for (size_t dim = 0; dim < x.sizes.size(); ++dim)
-      if (!IndexAlgebra::dependsOn(x.value, dim))
-        own.sizes[dim] = SymbolicExpr(1);
-    return asNumbers(indexSources.lists(own));
+    IndexLists own = alongOneSide(x);
+    for (Index &each : own.components)
+      if (each->isList && !each->isTruth && !algebra.bounds(x.value))
+        each = withinFloats(each);
+    return asNumbers(own);
   }
   auto part = [&](IndexTerm term, bool isTruth) { return numbersOfPairs({x.sizes, term, isTruth}); };
   if (x.value->kind == TermKind::Linear) {
@@ -57,16 +92,35 @@ Tensor Recover::numbersOfPairs(const IndexTensor &x) {
     return sum;
   }
   static const std::map<std::string, std::string> functions = {
-      {"eq", "=="},          {"ne", "!="},           {"lt", "<"},           {"le", "<="},
-      {"gt", ">"},           {"ge", ">="},           {"mul", "*"},          {"both", "minimum"},
+      {"eq", "=="},          {"ne", "!="},           {"lt", "<"},           {"le", "<="}, {"gt", ">"},
+      {"ge", ">="},          {"add", "+"},           {"sub", "-"},          {"mul", "*"}, {"both", "minimum"},
       {"either", "maximum"}, {"minimum", "minimum"}, {"maximum", "maximum"}};
   const std::string function = x.value->kind == TermKind::Apply ? x.value->function : "";
   std::vector<Tensor> parts;
-  if (functions.count(function) || function == "not" || function == "where")
+  static const std::set<std::string> comparisons = {"eq", "ne", "lt", "le", "gt", "ge"};
+  if (comparisons.count(function)) {
+    IndexTensor a{x.sizes, x.value->arguments[0]}, b{x.sizes, x.value->arguments[1]};
+    bool isOfLists = openDims(a) == 1 && openDims(b) == 1 && (!algebra.bounds(a.value) || !algebra.bounds(b.value));
+    IndexLists first, second;
+    if (isOfLists) {
+      first = alongOneSide(a);
+      second = alongOneSide(b);
+      isOfLists = first.components.size() == 1 && second.components.size() == 1 && first.components[0]->isList &&
+                  second.components[0]->isList;
+    }
+    if (isOfLists) {
+      std::tie(first.components[0], second.components[0]) =
+          std::tuple_cat(ranked(first.components[0], second.components[0]));
+      parts = {asNumbers(first), asNumbers(second)};
+    }
+  }
+  if (parts.empty() && (functions.count(function) || function == "not" || function == "neg" || function == "where"))
     for (IndexTerm each : x.value->arguments)
-      parts.push_back(part(each, x.isTruth));
+      parts.push_back(part(each, function == "both" || function == "either" || function == "not"));
   if (function == "not")
     return binary("==", parts.at(0), 0);
+  if (function == "neg")
+    return binary("-", scalar(0), parts.at(0));
   if (function == "where")
     return where(parts.at(0), parts.at(1), parts.at(2));
   if (parts.empty())
@@ -121,7 +175,7 @@ int Recover::pairsOn(int space, int value, int pairs, const std::function<int(in
                                              Op::Concat, Op::Slice,   Op::Pick,  Op::Rename, Op::Merge,
                                              Op::Split,  Op::Permute, Op::Detach};
     if (!elementwise.count(op.op))
-      throw Refusal{"numbers of pairs that are known for all pairs together are read at some of them"};
+      throw Refusal{"a sum, or another number of all pairs together, is indexed by single pairs"};
     for (int &operand : op.operands)
       operand = pairsOn(space, operand, pairs, end, known);
     op.space = space;
@@ -146,7 +200,7 @@ Tensor Recover::atPlaces(Tensor x, size_t dim, const std::vector<Index> &lists) 
       throw Refusal{"a view of several axes is indexed along several axes at once"};
   }
   if ((maps[0] < 0) != (maps[1] < 0))
-    throw Refusal{"numbers of pairs are indexed along one side of these and along another axis"};
+    throw Refusal{"a matrix of pairs is indexed along one of its sides and another axis at once"};
   if (maps[0] >= 0) {
     std::map<int, int> known;
     auto end = [&](int side, int at) { return program.move(at, maps[size_t(side)]); };
@@ -212,16 +266,9 @@ std::pair<int, int> Recover::pairsThatAgree(int pairs, int mask) {
     return {pairs, mask};
   std::array<Index, 2> own = equalPairs.at(*found);
   const std::vector<int> sides = program.spaces[size_t(pairs)].sides;
-  // Computed numbers may be negative.
-  if (!own[0]->function.empty() || !own[1]->function.empty()) {
-    Index all = own[0]->text == own[1]->text ? own[0] : call("cat", {own[0], own[1]}, own[0]->length + own[1]->length);
-    Index none = call("full", {constant(1), constant(0)}, 1);
-    Index least = callScalar("min", {call("cat", {all, none}, all->length + SymbolicExpr(1))});
-    bool isCounted = llvm::all_of(own, [](const Index &list) { return isFromFirst(list); });
-    for (Index &list : own)
-      if (!isCounted)
-        list = call("sub", {list, least}, list->length);
-  }
+  if (!own[0]->function.empty() || !own[1]->function.empty()) // computed numbers may be any
+    if (!isFromFirst(own[0]) || !isFromFirst(own[1]))
+      own = ranked(own[0], own[1]);
   int groups = groupsOf(own[0], own[1]);
   int some = pairsOf(sides[0], sides[1], mapOf(own[0], sides[0], groups), mapOf(own[1], sides[1], groups));
   std::map<int, int> known = {{*found, program.number(1)}};

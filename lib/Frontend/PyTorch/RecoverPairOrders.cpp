@@ -205,7 +205,7 @@ void Recover::needElements(int64_t chosen, int64_t fixed) {
     isNew |= gridOptions.sizes.count(fixed) == 0 && wants.sizes.insert(fixed).second;
   wants.areChannelsInside = true;
   if (!gridOptions.areFollowed || isNew)
-    throw Refusal{"its numbers choose elements along an axis that is none of elements"};
+    throw Refusal{"its indices select elements along an axis of features"};
 }
 
 /// A matrix of as many rows as columns of a fixed number, of which some columns are chosen for each row, has numbers
@@ -263,7 +263,7 @@ bool Recover::orderPairs(const NormalNode &node, const Tensor &x, size_t dim, bo
   if (node.op == "topk")
     count = std::min(count, integer(node, "k", 1));
   else if (count == std::numeric_limits<int64_t>::max())
-    throw Refusal{"numbers of all pairs are ordered; choose the best ones with topk"};
+    throw Refusal{"sorting the values of all pairs is not supported; use topk, or slice the first k indices"};
   const int pairs = column.pairs;
   size_t row = x.dims.size();
   for (size_t i = 0; i < x.dims.size(); ++i)
@@ -272,24 +272,26 @@ bool Recover::orderPairs(const NormalNode &node, const Tensor &x, size_t dim, bo
   // A matrix of pairs, for each graph of a batch if there are several.
   const bool isBatch = column.layout >= 0;
   if (row == x.dims.size() || x.dims.size() != (isBatch ? 3u : 2u))
-    throw Refusal{"numbers of pairs are ordered that have further axes"};
+    throw Refusal{"expected a matrix of pairs, [n, n], or a batch of them, found " + shapeText(x.dims)};
   const std::vector<SymbolicExpr> shape = sizes(node, places);
   DistanceOrder order(program, sideOf(pairs, x.dims[row].side), sideOf(pairs, 1 - x.dims[row].side));
-  const int rows = order.rowsOf(x.value, !largest);
+  const int owner = x.dims[row].side, owners = program.spaces[size_t(pairs)].sides[size_t(owner)];
+  int rows = order.rowsOf(x.value, !largest);
+  if (rows >= 0 && program.operations[size_t(rows)].space != owners)
+    rows = -1;
   // All but the first, which is the element itself.
   const bool isOfOthers = rows >= 0 && first == 1 && count > 2;
   count -= isOfOthers;
   if (count < 2) // as many as there are rows
-    throw Refusal{"one column is chosen of each row of numbers of pairs; expected two or more"};
+    throw Refusal{"one column (k = 1) of a matrix of pairs; expected k of 2 or more"};
   needElements(count);
-  const int owner = x.dims[row].side, owners = program.spaces[size_t(pairs)].sides[size_t(owner)];
   const int others = program.spaces[size_t(pairs)].sides[size_t(1 - owner)];
   const SymbolicExpr length = pointsOf({program.spaces[size_t(owners)].size, SymbolicExpr(count)});
 
   Operation choice;
   choice.op = Op::Choice;
   choice.end = count;
-  if (rows >= 0 && program.operations[size_t(rows)].space == owners) {
+  if (rows >= 0) {
     choice.text = "knn";
     choice.operands = {rows, rows};
     choice.begin = isOfOthers;

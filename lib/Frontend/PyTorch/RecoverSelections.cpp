@@ -153,7 +153,7 @@ int Recover::numbersOf(const Index &list) {
     return program.number(double(*number));
   const std::string &function = list->function;
   if (!isOfChosen(list))
-    return inputFrom(list, list->isTruth ? "mask" : "number");
+    return list->isTruth ? inputFrom(list, "mask") : inputFrom(withinFloats(list), "number");
   // The numbers of elements themselves.
   auto numbersIn = [&](int end) {
     const SymbolicExpr size = program.spaces[size_t(end)].size;

@@ -150,6 +150,23 @@ class Together(nn.Module):
         return torch.zeros_like(x).index_add(0, k, x[i] * x[j].tanh())
 
 
+class Numbered(nn.Module):
+    """Numbers beyond those that float32 has one by one, and negative ones."""
+
+    def forward(self, x: Tensor, ids: Tensor) -> Tensor:
+        same = (ids[:, None] == ids[None]).to(x.dtype) @ x
+        later = (ids[:, None] < (ids + 1)[None, :]).to(x.dtype) @ x
+        i, j = ((ids - 1)[:, None] == (ids - 1)[None]).nonzero(as_tuple=True)
+        return same + later + torch.zeros_like(x).index_add(0, i, x[j])
+
+
+class Far(nn.Module):
+    """Differences of numbers, which are computed in the module's type."""
+
+    def forward(self, x: Tensor, ids: Tensor) -> Tensor:
+        return ((ids[:, None] - ids[None]).abs() < 3).to(x.dtype) @ x
+
+
 class Triplets(nn.Module):
     """Edges that follow each other, and do not go back."""
 
@@ -330,6 +347,18 @@ class MadeGraphsTest(TorchTest):
         self.check(Turned(), graphs)
         with self.assertRaisesRegex(gnnc.Error, "that of another list"):
             gnnc.compile(Together().double())(*graphs[0])
+
+    def test_large_numbers(self) -> None:
+        module = Numbered()
+        fast = gnnc.compile(module)
+        for count, first in ((6, 0), (9, 2**24), (8, 2**40), (7, -(2**24))):
+            x, ids = torch.randn(count, 3), torch.arange(count) // 2 + first
+            torch.testing.assert_close(fast(x, ids), module(x, ids))
+        far = gnnc.compile(Far())
+        x = torch.randn(6, 3)
+        torch.testing.assert_close(far(x, torch.arange(6)), Far()(x, torch.arange(6)))
+        with self.assertRaisesRegex(gnnc.Error, "16777216"):
+            far(x, torch.arange(6) + 2**24)
 
     def test_no_edges(self) -> None:
         x, pos, batch = cloud(3, 4)

@@ -128,7 +128,7 @@ TEST(RecoverPairMasksTest, TablesOfChosenColumnsNeedAnAxisOfElements) {
   ProgramBuilder b = products();
   ofBest(b, "pairs", true);
   b.gridOptions = {};
-  EXPECT_EQ(b.text(), "refused: its numbers choose elements along an axis that is none of elements");
+  EXPECT_EQ(b.text(), "refused: its indices select elements along an axis of features");
 }
 
 } // namespace
