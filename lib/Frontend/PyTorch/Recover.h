@@ -203,6 +203,7 @@ private:
   Tensor filled(double value, const std::vector<SymbolicExpr> &sizes);
   /// Brings tensors to one shape, as broadcasting does; the common dims.
   std::vector<Dim> align(std::vector<Tensor> &tensors);
+  Tensor groupedAs(const Dim &group, Tensor x, size_t dim);
   Tensor withAsMany(Tensor x, size_t dim, int space);
   Tensor withRowFor(Tensor rows, size_t dim, const Index &list);
   std::vector<Dim> alignOpened(std::vector<Tensor> &tensors);
@@ -302,6 +303,21 @@ private:
   std::map<int, int> maskedScores, maskedWeights;
   static int sideIn(const Dim &dim) { return dim.pairs < 0 ? -1 : dim.side; }
   Tensor masked(Tensor x, int side);
+
+  //===--- Sums that see padding (RecoverPadding.cpp) ---===//
+  struct Filling {
+    int layout;
+    double fill;
+  };
+  std::map<int, Filling> fillings;             ///< of what was put into rows, by value
+  std::map<std::pair<int, int>, int> atFilled; ///< by value and layout
+  Tensor filledUp(Tensor x, int layout, double fill);
+  int numbersLike(double number, const std::vector<int> &axes);
+  std::set<int> zeros; ///< values that are 0 everywhere, with axes
+  bool isZeroEverywhere(int value) const;
+  int simplified(const Operation &operation);
+  int atFilledPlaces(int value, int layout);
+  int foldFilledUp(const std::string &function, const Tensor &x, int layout);
 
   //===--- Several axes of elements (RecoverGrid*.cpp) ---===//
   struct Grid {

@@ -11,8 +11,8 @@
 //
 //   places[i] = i - first[along[i]] + along[i] * length,    first = 0 and the sums of how many elements are in each row
 //
-// Such a tensor resides on the elements still: one dim is that of the rows, and one that of the elements in them. What
-// it has behind the elements is of no use, and whoever would see it is refused; what leaves it out is followed.
+// Such a tensor resides on the elements still: one dim is that of the rows, and one that of the elements in them. Folds
+// of rows that see what is behind the elements are RecoverPadding.cpp's; what else would see it is refused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -129,7 +129,7 @@ std::optional<Tensor> Recover::inRows(const Tensor &x, const std::vector<Symboli
   std::optional<int> layout = layoutOf(inverse->arguments[1], sizes[0], sizes[1]);
   if (!layout)
     return std::nullopt;
-  Tensor result{dimsInRows(*layout), put.operands[0]};
+  Tensor result = filledUp({dimsInRows(*layout), put.operands[0]}, *layout, put.number);
   result.dims.insert(result.dims.end(), x.dims.begin() + 1, x.dims.end());
   return result;
 }
@@ -204,16 +204,20 @@ int Recover::layoutIn(const Tensor &x) const {
 void Recover::checkRows(const NormalNode &node) {
   if (rowLayouts.empty())
     return;
-  static const std::set<std::string> known = {
-      "matmul",      "bmm",         "slice",       "softmax",    "view",
-      "reshape",     "unflatten",   "transpose",   "permute",    "unsqueeze",
-      "squeeze",     "contiguous",  "clone",       "expand",     "linear",
-      "add",         "sub",         "mul",         "div",        "neg",
-      "relu",        "gelu",        "silu",        "tanh",       "sigmoid",
-      "elu",         "softplus",    "leaky_relu",  "layer_norm", "dropout",
-      "masked_fill", "bitwise_not", "logical_not", "select",     "index",
-      "to",          "_to_copy",    "alias",       "detach",     "scaled_dot_product_attention",
-      "zeros_like",  "split",       "chunk",       "sum"};
+  using R = Recover;
+  static const std::vector<Handler> known = {
+      &R::opUnary,     &R::opBinary,    &R::opPair,   &R::opClamp,  &R::opPow,      &R::opWhere,   &R::opMaskedFill,
+      &R::opNot,       &R::opAddcmul,   &R::opAngle,  &R::opRare,   &R::opRarePair, &R::opPReLU,   &R::opNanToNum,
+      &R::opIsSpecial, &R::opDropout,   &R::opDetach, &R::opSame,   &R::opFull,     &R::opReshape, &R::opTranspose,
+      &R::opSqueeze,   &R::opUnsqueeze, &R::opExpand, &R::opLinear, &R::opMatmul,   &R::opEinsum,  &R::opVecdot,
+      &R::opLayerNorm, &R::opRMSNorm,   &R::opNorm,   &R::opFold,   &R::opVariance, &R::opSoftmax, &R::opAttention,
+      &R::opIndex,     &R::opBatchNorm};
+  // These too, but for the dims of rows.
+  static const std::vector<Handler> others = {&R::opSelect, &R::opSplit, &R::opSlice, &R::opCat, &R::opGLU};
+  auto handler = handlers().find(node.op);
+  auto is = [&](const std::vector<Handler> &list) {
+    return handler != handlers().end() && llvm::is_contained(list, handler->second);
+  };
   std::vector<std::string> given;
   for (auto &[name, argument] : node.arguments)
     if (auto *value = std::get_if<ValueName>(&argument))
@@ -224,16 +228,25 @@ void Recover::checkRows(const NormalNode &node) {
     auto found = tensors.find(name);
     if (found == tensors.end() || layoutIn(found->second) < 0)
       continue;
-    bool isWell = known.count(node.op) != 0;
-    if (node.op == "select" || node.op == "split" || node.op == "chunk" || node.op == "slice")
-      isWell = found->second.dims.at(axisNumber(node, "dim", 0, found->second.dims.size())).layout < 0;
-    if (node.op == "slice" && isWhole(node, found->second))
+    const Tensor &x = found->second;
+    bool isWell = is(known);
+    if (is(others))
+      isWell =
+          x.dims.at(axisNumber(node, "dim", node.op == "glu" ? -1 : 0, x.dims.size() + (node.op == "stack"))).layout <
+          0;
+    if (node.op == "slice" && isWhole(node, x))
       isWell = true;
+    if (node.op == "max" || node.op == "min")
+      isWell = node.outputs.size() < 2 || node.outputs[1].empty() || !isUsed(node.outputs[1]);
+    if (node.op == "index_put") // one value wherever a mask is true
+      isWell = llvm::all_of(names(node, "indices"),
+                            [&](const std::string &at) { return tensors.count(at) && typeOf(at) == ScalarType::Bool; });
     if (!isWell)
       throw Refusal{
           "'" + node.op +
-          "' of rows of equal length, such as to_dense_batch makes, could see what is behind "
-          "their elements; gnnc follows them through linear layers, attention with a mask, and back by the mask"};
+          "' of rows of equal length, such as to_dense_batch makes, could see what is behind their elements; gnnc "
+          "follows operators on single elements, sums, means and extrema along rows, attention with a mask, and the "
+          "way back by the mask"};
   }
 }
 
@@ -271,7 +284,7 @@ bool Recover::fillInRows(const NormalNode &node) {
         return true;
       }
   if (!numbers || !value || old.op != Op::Number || mask.dims.size() != x.dims.size())
-    return false;
+    return false; // `where`, as for other masks
   const InRows *known = numbersInRows(x);
   InRows before = known ? *known : InRows{old.number, old.number};
   define(node, constantInRows(mask, {numbers->present != 0 ? *value : before.present,

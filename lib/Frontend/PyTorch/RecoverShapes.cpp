@@ -185,11 +185,39 @@ int Recover::sizeAsNumber(const SymbolicExpr &size) {
   return count(size);
 }
 
+/// The same with a group of dims as another tensor's in the place of elements that are as many.
+Tensor Recover::groupedAs(const Dim &group, Tensor x, size_t dim) {
+  std::vector<SymbolicExpr> parts;
+  for (size_t i = 0; i < x.dims.size(); ++i)
+    if (i != dim)
+      parts.push_back(sizeOf(x.dims[i]));
+    else
+      for (const Dim &part : group.parts)
+        parts.push_back(sizeOf(part));
+  x = reshape(std::move(x), parts);
+  auto begin = x.dims.begin() + ptrdiff_t(dim), end = begin + ptrdiff_t(group.parts.size());
+  Dim whole{Kind::Group, -1, 0, {begin, end}};
+  x.dims.insert(x.dims.erase(begin, end), whole);
+  return x;
+}
+
 /// Where one tensor has a group of dims, the others have the same group, or are the same all along it.
 std::vector<Dim> Recover::align(std::vector<Tensor> &all) {
   size_t rank = 0;
   for (const Tensor &each : all)
     rank = std::max(rank, each.dims.size());
+  for (size_t back = 1; back <= rank; ++back)
+    for (const Tensor &each : all)
+      if (back <= each.dims.size() && each.dims[each.dims.size() - back].kind == Kind::Group) {
+        const Dim group = each.dims[each.dims.size() - back];
+        for (Tensor &other : all)
+          if (back <= other.dims.size())
+            if (size_t at = other.dims.size() - back; other.dims[at].kind == Kind::Space && other.dims[at].pairs < 0 &&
+                                                      other.dims[at].layout < 0 && resides(other, other.dims[at]) &&
+                                                      sizeOf(other.dims[at]) == sizeOf(group))
+              other = groupedAs(group, other, at);
+        break;
+      }
   std::vector<size_t> widths(rank, 1); // how many dims there are at each place, from the last
   for (size_t back = 1; back <= rank; ++back) {
     std::vector<Dim> parts;

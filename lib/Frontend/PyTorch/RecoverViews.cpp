@@ -519,9 +519,15 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
       x.value = program.binary("+", x.value, program.unary("log", sizeAsNumber(size)));
   };
   std::vector<int> axes;
+  auto isMaskedIn = [&, side = maskedWeights.find(x.value)](const Dim &dim) {
+    return function == "sum" && side != maskedWeights.end() && resides(x, dim) && sideIn(dim) == side->second;
+  };
+  auto isPlaces = [&](const Dim &dim) { return isPadded(dim) && dim.isInRow; };
+  auto inRow = llvm::find_if(gone, [&](const Dim &dim) { return isPlaces(dim) && dim.pairs < 0; });
+  const bool isFilledUp = inRow != gone.end() && !isMaskedIn(*inRow);
   for (const Dim &each : gone)
-    if (auto side = maskedWeights.find(x.value); isPadded(each) && (function != "sum" || side == maskedWeights.end() ||
-                                                                    !resides(x, each) || sideIn(each) != side->second))
+    if (isPadded(each) && !isMaskedIn(each) &&
+        (!isFilledUp || llvm::count_if(opened(x.dims), isPlaces) != 1 || each.layout != inRow->layout))
       throw Refusal{
           "it adds up rows of equal length with what is behind their elements; add up the elements themselves, "
           "by their numbers"};
@@ -538,7 +544,8 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
   if (auto each = llvm::find_if(gone, [&](const Dim &dim) { return isPadded(dim) && dim.isInRow && dim.pairs < 0; });
       each != gone.end()) {
     const int layout = each->layout;
-    x.value = program.reduce(function, x.value, rowLayouts[size_t(layout)].along);
+    x.value = isFilledUp ? foldFilledUp(function, x, layout)
+                         : program.reduce(function, x.value, rowLayouts[size_t(layout)].along);
     llvm::erase_if(gone, [&](const Dim &dim) { return dim.layout == layout && dim.isInRow; });
     for (Dim &dim : x.dims)
       if (dim.layout == layout)

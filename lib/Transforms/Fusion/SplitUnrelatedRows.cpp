@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Targets repeat a sweep for each tile of its parallel axes. Rows of 600 x 521 numbers and others of 521 x 600, whose
-// axes nothing brings together, would have tiles of the one for each tile of the other.
+// axes nothing brings together, would have tiles of the one for each tile of the other. Shared values have no owners
+// that lanes could be cut from, and even short ones are repeated so.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +33,8 @@ namespace {
 
 /// Rows of so many numbers are whole in the registers of some processor.
 constexpr int64_t kMostWhole = 512;
+/// Shared values are apart where together they would loop over so many numbers, and so many times their own.
+constexpr int64_t kLittleRepeated = 4096, kOftenRepeated = 8;
 /// Parts of a joined row that may have sweeps of their own.
 constexpr size_t kMostParts = 16;
 
@@ -130,9 +133,10 @@ struct SplitUnrelatedRows : public gnnc::impl::SplitUnrelatedRowsBase<SplitUnrel
     // Those with most axes first.
     SmallVector<unsigned> order(llvm::to_vector(llvm::seq<unsigned>(cones.size())));
     llvm::stable_sort(order, [&](unsigned a, unsigned b) { return cones[a].classes.size() > cones[b].classes.size(); });
+    const int64_t mostWhole = sweep.getOverAttr() || !repeatsMuch(cones, axes) ? kMostWhole : 1;
     for (bool isLong : {true, false})
       for (unsigned i : order) {
-        if ((cones[i].longest > kMostWhole) != isLong)
+        if ((cones[i].longest > mostWhole) != isLong)
           continue;
         auto part = llvm::find_if(classes, [&](const llvm::SmallDenseSet<int> &all) {
           return llvm::all_of(cones[i].classes, [&](int cls) { return all.contains(cls); });
@@ -148,6 +152,19 @@ struct SplitUnrelatedRows : public gnnc::impl::SplitUnrelatedRowsBase<SplitUnrel
       llvm::sort(part);
     llvm::sort(parts);
     return parts;
+  }
+
+  /// Whether loops over all axes have many more steps than the values have numbers.
+  static bool repeatsMuch(ArrayRef<Cone> cones, const AxisClasses &axes) {
+    llvm::SmallDenseSet<int> classes;
+    double steps = 1, numbers = 0;
+    for (const Cone &cone : cones) {
+      numbers += double(cone.longest);
+      for (int cls : cone.classes)
+        if (classes.insert(cls).second)
+          steps *= double(axes.extent(cls));
+    }
+    return steps > kLittleRepeated && steps > kOftenRepeated * numbers;
   }
 
   /// Whether the sweeps would do more than half of the work again: then its rows are not unrelated.
@@ -190,9 +207,8 @@ struct SplitUnrelatedRows : public gnnc::impl::SplitUnrelatedRowsBase<SplitUnrel
 
   void split(mpk::SweepOp sweep, ArrayRef<Piece> pieces, const Parts &parts) {
     ++numSplit;
-    remarkPassed(sweep, DEBUG_TYPE, "split", [&] {
-      return "long rows of unrelated axes are computed by " + std::to_string(parts.size()) + " sweeps";
-    });
+    remarkPassed(sweep, DEBUG_TYPE, "split",
+                 [&] { return "rows of unrelated axes are computed by " + std::to_string(parts.size()) + " sweeps"; });
     OpBuilder b(sweep);
     // Of each result, the values of its pieces, made by one sweep or by several.
     SmallVector<SmallVector<Value>> made(sweep.getNumResults());

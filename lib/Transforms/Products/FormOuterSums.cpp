@@ -8,7 +8,8 @@
 // The transpose of y = x W is dW = sum over the rows of x[k] g[n]: a reduction of an outer product, which must never be
 // made for each row. The pattern is reduce sum (contract x, g) where nothing is summed inside a row and each operand
 // has axes of its own. Where owners are many (nodes, not types) each has few rows and its sum is as large as what a
-// sweep accumulates: then it stays with the sweeps if an operand would have to be stored for it.
+// sweep accumulates: then it stays with the sweeps if an operand would have to be stored for it, unless the sum is a
+// large matrix, as in linear attention within graphs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +36,9 @@ namespace {
 /// The largest sum of one of many owners that stays with the sweeps where a product of its own takes a whole block for
 /// an owner: a few dozen numbers for each lane.
 constexpr int64_t kMostSwept = 1024;
+/// Operands are stored for sums of many owners too where both have at least so many numbers: a sweep would read and
+/// write the sum, of a thousand numbers and more, again for each row.
+constexpr int64_t kLeastStored = 32;
 /// What a target adds up in one instruction, about.
 constexpr uint64_t kNumbersSideBySide = 16;
 
@@ -83,7 +87,19 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     }
     if (k.empty() || n.empty())
       return decline("an operand has no axis of its own");
-    if (hasManyOwners(sum) && !(isStored(outer.getLhs()) && isStored(outer.getRhs())))
+    llvm::SmallDenseMap<int64_t, int64_t> sizes;
+    for (auto [label, size] : llvm::zip(lhs, getFeatureShape(outer.getLhs().getType())))
+      sizes[label] = size;
+    for (auto [label, size] : llvm::zip(rhs, getFeatureShape(outer.getRhs().getType())))
+      sizes[label] = size;
+    auto count = [&](ArrayRef<int64_t> labels) {
+      int64_t product = 1;
+      for (int64_t label : labels)
+        product *= sizes[label];
+      return product;
+    };
+    bool isLarge = std::min(count(k), count(n)) >= kLeastStored;
+    if (hasManyOwners(sum) && !isLarge && !(isStored(outer.getLhs()) && isStored(outer.getRhs())))
       return decline("owners are many and have few rows each, and an operand would have to be stored");
     if (blocks && hasManyOwners(sum) && getFeatureElements(outer.getType()) <= kMostSwept)
       return decline("owners are many and have few rows each, and each would take a block");
@@ -91,17 +107,7 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
 
     OpBuilder b(sum);
     Location loc = sum.getLoc();
-    llvm::SmallDenseMap<int64_t, int64_t> sizes;
-    for (auto [label, size] : llvm::zip(lhs, getFeatureShape(outer.getLhs().getType())))
-      sizes[label] = size;
-    for (auto [label, size] : llvm::zip(rhs, getFeatureShape(outer.getRhs().getType())))
-      sizes[label] = size;
-    auto product = [&](ArrayRef<int64_t> labels) {
-      int64_t count = 1;
-      for (int64_t label : labels)
-        count *= sizes[label];
-      return b.getI64IntegerAttr(count);
-    };
+    auto product = [&](ArrayRef<int64_t> labels) { return b.getI64IntegerAttr(count(labels)); };
     auto joined = [](ArrayRef<int64_t> x, ArrayRef<int64_t> y) {
       SmallVector<int64_t> all(x);
       llvm::append_range(all, y);

@@ -14,6 +14,7 @@
 #include "Products/ContractionRoles.h"
 #include "Remarks.h"
 #include "Rewrites/Lifting.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Analysis/NumberFacts.h"
 #include "gnnc/Transforms/Passes.h"
@@ -31,6 +32,10 @@ using namespace gnnc::mpdfg;
 #define DEBUG_TYPE "form-products"
 
 namespace {
+
+/// Matrices of at least so many rows and columns are read once for a tile of the rows that share one; what reads a
+/// smaller one for each row finds it in registers or close by, and has the rest of the row at once.
+constexpr int64_t kLeastOfMany = 32;
 
 struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
   using FormProductsBase::FormProductsBase;
@@ -57,13 +62,20 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
       return decline("its result is shared");
     if (op->hasAttr(mpk::kSweptAttr))
       return decline("it is as quickly made with the rest of its row");
-    // The weight is the operand that is shared, or that a map brings from a space of few elements.
-    if (!isWeight(op.getRhs(), op.getLhs())) {
-      if (!isWeight(op.getLhs(), op.getRhs()))
-        return decline(whyNoWeight(op));
-      exchangeOperands(op);
+    // The weight is the operand that is shared, or that a map brings from a space of few elements, or else from any.
+    bool isRight = isWeight(op.getRhs(), op.getLhs()), isLeft = !isRight && isWeight(op.getLhs(), op.getRhs());
+    bool isOfMany = !isRight && !isLeft;
+    if (isOfMany) {
+      isRight = isWeightOfMany(op, op.getRhs());
+      isLeft = !isRight && isWeightOfMany(op, op.getLhs());
     }
+    if (!isRight && !isLeft)
+      return decline(whyNoWeight(op));
+    if (isLeft)
+      exchangeOperands(op);
     ContractionRoles roles(op);
+    if (isOfMany && std::min(roles.sizeOf(roles.k), roles.sizeOf(roles.n)) < kLeastOfMany)
+      return decline("each element of the weight's space has a small one");
     if (roles.n.empty())
       return decline("the weight has no axis of its own");
     if (roles.k.empty())
@@ -89,6 +101,12 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
       return true;
     auto move = getMove(value);
     return move && comesFromStaticSpace(move) && !mapOf(move).getPartial();
+  }
+
+  /// A matrix for each element of a space that may have many, such as that of a graph for its nodes.
+  static bool isWeightOfMany(ContractOp op, Value value) {
+    auto move = getMove(value);
+    return move && !isPartial(op, move.getAlongAttr()) && isKnownWithGraph(op, move.getAlongAttr());
   }
 
   std::string whyNoWeight(ContractOp op) {

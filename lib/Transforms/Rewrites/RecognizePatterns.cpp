@@ -10,6 +10,7 @@
 //   exp(x - m) / (sum of exp(x - m)).back, m = (max of x).back or 0   ->  softmax of x along the map, if it is total
 //   sum of x / max(degree, 1), or with any other 1 for a degree of 0  ->  mean of x
 //   sum of a constant                                                 ->  degree times the constant
+//   x[k, 1] y[1, n], both long                                        ->  their product without what is 1 there
 //
 // A sum that is divided by the bare degree is not a mean: it is 0/0 where there are no members.
 //
@@ -39,6 +40,9 @@ namespace {
 /// What is added to the denominator of a softmax whose largest term is 1 is lost in rounding up to this, in double
 /// precision too.
 constexpr double kInvisible = 0x1p-53;
+
+/// Axes of a product of columns and rows from which on it is one of matrices.
+constexpr int64_t kLeastOuter = 32;
 
 /// A constant as it is computed with.
 std::optional<double> numberOf(Value value) {
@@ -87,7 +91,10 @@ struct RecognizePatterns : public gnnc::impl::RecognizePatternsBase<RecognizePat
       auto quotient = dyn_cast<BinaryOp>(op);
       Value found;
       StringRef what;
-      if (quotient && quotient.getKind() == BinaryKind::Div) {
+      if (quotient && quotient.getKind() == BinaryKind::Mul) {
+        what = "product of matrices";
+        found = outer(b, quotient);
+      } else if (quotient && quotient.getKind() == BinaryKind::Div) {
         what = "softmax";
         found = softmax(b, quotient);
         if (!found) {
@@ -134,6 +141,38 @@ struct RecognizePatterns : public gnnc::impl::RecognizePatternsBase<RecognizePat
       return {};
     }
     return NormOp::create(b, quotient.getLoc(), x.getType(), x, total.getAlongAttr());
+  }
+
+  /// What is summed up of it later is a matrix product then, and so are the sums of its derivative. Short axes are as
+  /// well left to the elementwise operations around.
+  static Value outer(OpBuilder &b, BinaryOp product) {
+    ArrayRef<int64_t> shape = getFeatureShape(product.getType());
+    SmallVector<int64_t> labels[2], all;
+    Value operands[2] = {product.getLhs(), product.getRhs()};
+    int64_t own[2] = {1, 1};
+    for (unsigned i : {0u, 1u}) {
+      auto reshape = operands[i].getDefiningOp<ReshapeOp>();
+      ArrayRef<int64_t> given = getFeatureShape(product->getOperand(i).getType());
+      ArrayRef<int64_t> other = getFeatureShape(product->getOperand(1 - i).getType());
+      if (!reshape || given.size() != shape.size() || other.size() != shape.size())
+        return {};
+      SmallVector<int64_t> kept;
+      for (auto [axis, size] : llvm::enumerate(given))
+        if (size != 1 || shape[axis] == 1) {
+          labels[i].push_back(int64_t(axis));
+          kept.push_back(size);
+          own[i] *= other[axis] == 1 ? size : 1;
+        }
+      if (getFeatureShape(reshape.getInput().getType()) != ArrayRef(kept))
+        return {};
+      operands[i] = reshape.getInput();
+    }
+    if (std::min(own[0], own[1]) < kLeastOuter)
+      return {};
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      all.push_back(int64_t(axis));
+    return ContractOp::create(b, product.getLoc(), product.getType(), operands[0], labels[0], operands[1], labels[1],
+                              all);
   }
 
   static Value mean(OpBuilder &b, BinaryOp quotient) {

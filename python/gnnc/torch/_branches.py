@@ -30,6 +30,7 @@ from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from .._errors import Error
+from ._empty_sets import agree_on_none, with_agreed_sides
 from ._graph_results import needed_nodes, part_of
 from ._reasons import ON_NUMBERS, place_of
 
@@ -231,7 +232,9 @@ class Branches:
             }
             values |= {symbol: leaves[leaf].shape[dimension] for symbol, leaf, dimension in self.sizes}
             known = {symbol: int(value) for symbol, value in values.items()}
-            return tuple(bool(sympy_interp(PythonReferenceAnalysis, known, e)) for e, _ in self.expressions)
+            return tuple(
+                bool(sympy_interp(PythonReferenceAnalysis, known, e) if e.free_symbols else e) for e, _ in self.expressions
+            )
         except Exception:  # the largest of an empty list, for example: PyTorch says so itself
             return None
 
@@ -263,9 +266,52 @@ class Branches:
         return all([leaves[i] is tensor and tensor._version == version for i, (tensor, version) in pairs])
 
 
+def settle_empty_sets(
+    program: ExportedProgram,
+    sides: Sides,
+    model: torch.nn.Module,
+    leaves: Sequence[Any],
+    other: Callable[[Sides], ExportedProgram],
+) -> None:
+    """Makes constants of branches on whether values choose anything, where both sides are the same if they do not.
+    `other`: exports other sides."""
+    _ask_all_of_groups(program.graph)
+    origins = _origins(program.graph)
+    taken = list(sides.taken.values())
+
+    def origin_of(expression: Any, found: dict[Any, tuple[fx.Node, Any]]) -> fx.Node | None:
+        (symbol,) = expression.free_symbols
+        return found[symbol][0] if symbol in found else None
+
+    def needs_values(expression: Any) -> bool:
+        if len(expression.free_symbols) != 1:
+            return False
+        node = origin_of(expression, origins)
+        return node is not None and needed_nodes(program.graph, [node]) is None
+
+    def agrees(place: int) -> bool:
+        turned = Sides([*(side for _, side, _ in taken[:place]), not taken[place][1]])
+        try:
+            program_of_none = other(turned)
+        except Error:
+            return False
+        expressions = list(turned.taken.values())
+        if len(expressions) <= place:
+            return False
+        nodes = (
+            origin_of(taken[place][0], origins),
+            origin_of(expressions[place][0], _origins(program_of_none.graph)),
+        )
+        if nodes[0] is None or nodes[1] is None:
+            return False
+        return agree_on_none(program, program_of_none, (nodes[0], nodes[1]), model, leaves)
+
+    sides.taken = with_agreed_sides(sides.taken, needs_values, agrees)
+
+
 def branches_of(program: ExportedProgram, sides: Sides, name: str) -> Branches | None:
     """None: there are none. Raises Error for branches that depend on numbers that are no integers."""
-    if not sides.taken:
+    if all(not expression.free_symbols for expression, _, _ in sides.taken.values()):
         return None
     graph = program.graph
     _ask_all_of_groups(graph)

@@ -37,7 +37,7 @@ from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arranged, Arrangement, check_arrangement
 from ._assigned import add_copies, assigning
-from ._branches import ATTEMPTS, Branches, Sides, branches_of, traced_sides
+from ._branches import ATTEMPTS, Branches, Sides, branches_of, settle_empty_sets, traced_sides
 from ._checkpoints import without_checkpoints
 from ._effects import address_of, check_hooks, memory_of, own_error, unseen_writes, watched_trace, written_nodes
 from ._exportable import exportable_forms
@@ -701,19 +701,31 @@ def _with_branches(
     elements: frozenset[int] | None,
 ) -> tuple[ExportedProgram, _Way, Reads, Branches | None]:
     """The program, how it was traced, what it reads of Python, and its branches: those of the example, unless
-    other sides are known."""
-    wanted = None if sides is None else Sides(sides.known)
+    other sides are known. `sides`: None refuses them."""
+    name, leaves = type(model).__name__, pytree.tree_leaves((args, kwargs))
+    wanted = Sides(() if sides is None else sides.known)
     for attempt in range(ATTEMPTS):
         reads = Reads()
         with interpreted_scripts(model):
             program, way = _exported(
                 model, args, kwargs, arranges, reads, held, ways=ways, sides=wanted, elements=elements
             )
-        branches = None if wanted is None else branches_of(program, wanted, type(model).__name__)
-        if branches is None or wanted is None or (sides is not None and sides.known):
+        if wanted.taken:
+
+            def other(turned: Sides) -> ExportedProgram:
+                with interpreted_scripts(model):
+                    return _exported(
+                        model, args, kwargs, arranges, Reads(), held, ways=[way], sides=turned, elements=elements
+                    )[0]
+
+            settle_empty_sets(program, wanted, model, leaves, other)
+        branches = branches_of(program, wanted, name)
+        if branches is not None and sides is None:
+            break
+        if branches is None or (sides is not None and sides.known):
             return program, way, reads, branches
         buffers = dict(model.named_buffers(remove_duplicate=False))
-        found = branches.sides(pytree.tree_leaves((args, kwargs)), [buffers[name] for name in branches.buffers])
+        found = branches.sides(leaves, [buffers[buffer] for buffer in branches.buffers])
         taken = tuple(side for _, side in branches.expressions)
         if found == taken:
             return program, way, reads, branches
@@ -722,8 +734,7 @@ def _with_branches(
         first = next(i for i, (one, other) in enumerate(zip(found, taken)) if one != other)
         # Behind a side that was not taken others may follow, but mostly they are the same.
         wanted = Sides(found if attempt < 2 else found[: first + 1])
-    assert wanted is not None
-    raise wanted.refusal(type(model).__name__)
+    raise wanted.refusal(name)
 
 
 def sides_of(artifact: Artifact) -> Sides | None:

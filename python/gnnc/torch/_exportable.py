@@ -111,6 +111,22 @@ def _einsum(*args: Any) -> Tensor:
     return torch._VF.einsum(args[0], operands, path=[place for pair in found for place in pair])  # type: ignore[no-any-return]
 
 
+def _einsum_in_order(*args: Any) -> Tensor:
+    """The same as products of two from left to right, where sizes that the module computes are no numbers to look at."""
+    operands = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
+    if len(operands) <= 2 or not isinstance(args[0], str) or "->" not in args[0] or "." in args[0]:
+        return _einsum_of_any(*args)
+    left, out = args[0].replace(" ", "").split("->")
+    terms = left.split(",")
+    product, axes = operands[0], terms[0]
+    for i in range(1, len(terms)):
+        later = out + "".join(terms[i + 1 :])
+        kept = out if i + 1 == len(terms) else "".join(dict.fromkeys(c for c in axes + terms[i] if c in later))
+        product = _einsum_of_any(f"{axes},{terms[i]}->{kept}", product, operands[i])
+        axes = kept
+    return product
+
+
 def _example_of(size: int | torch.SymInt) -> int:
     return size if isinstance(size, int) else int(size.node.hint or 2)
 
@@ -247,6 +263,7 @@ _FORMS: _Forms = (
 _FORMS_IN_TRACES: _Forms = (
     (F, "batch_norm", F.batch_norm, _form_in_traces(F.batch_norm, _batch_norm)),
     (Tensor, "fill_diagonal_", Tensor.fill_diagonal_, _form_in_traces(Tensor.fill_diagonal_, _fill_diagonal)),
+    (torch, "einsum", torch.einsum, _form_in_traces(torch.einsum, _einsum_in_order)),
     (torch, "cdist", torch.cdist, _form_in_traces(torch.cdist, _cdist)),
     (torch, "combinations", torch.combinations, _form_in_traces(torch.combinations, _combinations)),
     (torch, "cartesian_prod", torch.cartesian_prod, _form_in_traces(torch.cartesian_prod, _cartesian)),
@@ -270,17 +287,33 @@ def _best(form: Callable[..., Any]) -> Callable[..., Any]:
     return choose
 
 
+def _product_by_type(form: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTorch Geometric's products of rows with the weights of their types. It slices the rows by where each type begins."""
+
+    def product(self: Any, x: Tensor, type_vec: Tensor) -> Tensor:
+        out = torch.einsum("ni,nio->no", x, self.weight[type_vec])
+        return out if self.bias is None else out + self.bias[type_vec]
+
+    return product
+
+
 #: Of functions in other packages, which there may not be: module, name, and what makes our form of theirs.
-_OF_PACKAGES = (("torch_geometric.nn.pool.select.topk", "topk", _best),)
+_OF_PACKAGES = (
+    ("torch_geometric.nn.pool.select.topk", "topk", _best),
+    ("torch_geometric.nn.dense.linear", "HeteroLinear.forward", _product_by_type),
+)
 _found: dict[bool, list[tuple[Any, str, Callable[..., Any], Callable[..., Any]]]] = {False: [], True: []}
 
 
 def _of_packages(strict: bool) -> _Forms:
     found = _found[strict]
-    known = {owner.__name__ for owner, *_ in found}
-    for module, name, make in _OF_PACKAGES:
-        owner = sys.modules.get(module)
-        if owner is not None and module not in known and hasattr(owner, name):
+    known = {owner for owner, *_ in found}
+    for module, path, make in _OF_PACKAGES:
+        *classes, name = path.split(".")
+        owner: Any = sys.modules.get(module)
+        for each in classes:
+            owner = getattr(owner, each, None)
+        if owner is not None and owner not in known and hasattr(owner, name):
             original = getattr(owner, name)
             original = getattr(original, "__wrapped__", original)  # where the other kind is in its place
             found.append((owner, name, original, (_form_in_traces if strict else _form)(original, make(original))))

@@ -14,7 +14,7 @@ from unittest import mock
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import LSTMAggregation, RGATConv, SetTransformerAggregation, SortAggregation
+from torch_geometric.nn import GATConv, LSTMAggregation, RGATConv, SetTransformerAggregation, SortAggregation
 
 import gnnc
 from gnnc import _compiler
@@ -44,6 +44,27 @@ class Sorted(nn.Module):
         if (batch[1:] < batch[:-1]).any():
             raise ValueError("expected a sorted batch")
         return torch.zeros_like(x).index_add(0, batch, x.tanh())
+
+
+class Cut(nn.Module):
+    """Edges with low scores are left out, and layers ask whether any are left. `otherwise`: what is there of none."""
+
+    def __init__(self, otherwise: float | None = None) -> None:
+        super().__init__()
+        self.score, self.otherwise = nn.Linear(8, 1), otherwise
+        self.layer, self.out = GATConv(4, 3, heads=2, add_self_loops=False), nn.Linear(6, 2)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        score = self.score(torch.cat([x[edges[0]], x[edges[1]]], -1)).squeeze(-1)
+        kept = edges[:, score > 0.2]
+        if self.otherwise is not None and kept.size(1) == 0:
+            return x.new_full((x.size(0), 2), self.otherwise)
+        return self.out(self.layer(x, kept).tanh())
+
+
+def cut_graphs() -> list[tuple[Tensor, Tensor]]:
+    found = [(torch.randn(n, 4), torch.randint(n, (2, 4 * n))) for n in (9, 15)]
+    return [*found, (torch.zeros(6, 4) - 5, torch.randint(6, (2, 20))), (torch.randn(5, 4), torch.zeros(2, 0).long())]
 
 
 class Checked(nn.Module):
@@ -196,6 +217,21 @@ class BranchesTest(TorchTest):
     def test_computed_floats_decide_nothing(self) -> None:
         with self.assertRaisesRegex(gnnc.Error, r"depends on computed numbers, from .*test_branches\.py:\d+: return x"):
             gnnc.compile(Floats(), (torch.randn(5, 3), torch.zeros(5, dtype=torch.long)))
+
+    def test_asking_whether_values_choose_anything(self) -> None:
+        """Both sides are the same for none, so there is no branch."""
+        module = Cut()
+        nn.init.ones_(module.score.weight)
+        self.assertLikeEager(module, cut_graphs())
+        with tempfile.TemporaryDirectory() as folder:
+            x, edges = cut_graphs()[1]
+            gnnc.export(module, cut_graphs()[0], Path(folder) / "model.so")
+            found = gnnc.load(Path(folder) / "model.so")(x, edges)
+            self.assertClose(found, module(x, edges).detach())
+
+    def test_what_is_different_for_none_is_refused(self) -> None:
+        with self.assertRaisesRegex(gnnc.Error, r"depends on computed numbers, from .*test_branches\.py:\d+: if self"):
+            gnnc.compile(Cut(otherwise=7.0), cut_graphs()[0])
 
     def test_objects_have_no_branches(self) -> None:
         with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(gnnc.Error, "depends on computed numbers"):

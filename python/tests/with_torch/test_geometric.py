@@ -79,6 +79,15 @@ def heterogeneous_data(data: Data) -> Arguments:
     return (x, {("a", "to", "b"): data.index(n, n + 2, e), ("b", "rev", "a"): data.index(n + 2, n, e + 1)}), {}
 
 
+def attention_of_types() -> nn.Module:
+    return layers.HGTConv({"a": 8, "b": 8}, 8, (["a", "b"], [("a", "to", "b"), ("b", "rev", "a"), ("a", "of", "a")]), 2)
+
+
+def attention_of_types_data(data: Data) -> Arguments:
+    (x, edges), _ = heterogeneous_data(data)
+    return (x, {**edges, ("a", "of", "a"): data.index(data.nodes, data.nodes, data.edges + 2)}), {}
+
+
 def batch(data: Data) -> Tensor:
     result = torch.randint(0, 4, (data.nodes,), generator=data.generator).sort().values
     result[-1] = 3
@@ -114,6 +123,7 @@ CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[Data], Arguments]]] = 
     ),
     "hypergraph": (lambda: layers.HypergraphConv(8, 4), lambda d: ((d.x, d.index(d.nodes, 5, d.edges)), {})),
     "heterogeneous": (heterogeneous, heterogeneous_data),
+    "attention of types": (attention_of_types, attention_of_types_data),
     "graph classifier": (Classifier, lambda d: ((d.x, d.edge_index, batch(d)), {})),
     "links": (Links, lambda d: ((d.x, d.edge_index, d.index(d.nodes, d.nodes, d.edges + 4)), {})),
 }

@@ -176,3 +176,42 @@ func.func @shares_most(%s: !node30, %w: tensor<30x30x30xf32>, %a: tensor<600xf32
   } : (!node30, tensor<30x30x30xf32>, tensor<600xf32>, tensor<700xf32>) -> (!node600, !node700)
   return %0#0, %0#1 : !node600, !node700
 }
+
+// -----
+
+// Shared values would be computed for each number of all others.
+// CHECK-LABEL: func.func @shared_apart
+// CHECK: mpk.sweep(
+// CHECK-NOT: 40x24
+// CHECK: -> tensor<16x32xf32>
+// CHECK: mpk.sweep(
+// CHECK-NOT: 32x16
+// CHECK: -> tensor<24x40xf32>
+func.func @shared_apart(%a: tensor<32x16xf32>, %b: tensor<40x24xf32>) -> (tensor<16x32xf32>, tensor<24x40xf32>) {
+  %0:2 = mpk.sweep(%a, %b) access [#mpk.access<shared>, #mpk.access<shared>]
+      yields [#mpk.access<shared>, #mpk.access<shared>] {
+  ^bb0(%p: tensor<32x16xf32>, %q: tensor<40x24xf32>):
+    %y = mpdfg.transpose %p [1, 0] : tensor<32x16xf32> -> tensor<16x32xf32>
+    %z = mpdfg.transpose %q [1, 0] : tensor<40x24xf32> -> tensor<24x40xf32>
+    mpk.yield %y, %z : tensor<16x32xf32>, tensor<24x40xf32>
+  } : (tensor<32x16xf32>, tensor<40x24xf32>) -> (tensor<16x32xf32>, tensor<24x40xf32>)
+  return %0#0, %0#1 : tensor<16x32xf32>, tensor<24x40xf32>
+}
+
+// -----
+
+// A few numbers are as soon computed in one sweep.
+// CHECK-LABEL: func.func @few_together
+// CHECK-COUNT-1: mpk.sweep(
+// CHECK-NOT: mpk.sweep(
+// CHECK: return
+func.func @few_together(%a: tensor<8x4xf32>, %b: tensor<16xf32>) -> (tensor<4x8xf32>, tensor<16xf32>) {
+  %0:2 = mpk.sweep(%a, %b) access [#mpk.access<shared>, #mpk.access<shared>]
+      yields [#mpk.access<shared>, #mpk.access<shared>] {
+  ^bb0(%p: tensor<8x4xf32>, %q: tensor<16xf32>):
+    %y = mpdfg.transpose %p [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>
+    %z = mpdfg.unary tanh %q : tensor<16xf32> -> tensor<16xf32>
+    mpk.yield %y, %z : tensor<4x8xf32>, tensor<16xf32>
+  } : (tensor<8x4xf32>, tensor<16xf32>) -> (tensor<4x8xf32>, tensor<16xf32>)
+  return %0#0, %0#1 : tensor<4x8xf32>, tensor<16xf32>
+}

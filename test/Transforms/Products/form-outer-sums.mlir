@@ -141,6 +141,21 @@ func.func @of_a_computed_message(%x: !x, %g: !ge) -> tensor<?x4x6xf32, #mpdfg.on
   return %3 : tensor<?x4x6xf32, #mpdfg.on<@node>>
 }
 
+// Large matrices are added up as products though what they are made of has to be stored: linear attention within graphs.
+// CHECK-LABEL: @of_large_messages
+// CHECK: mpk.outer_sum over @edge(%{{.*}}, %{{.*}}) batch 1 k 32 n 40 along @dst
+// CHECK-NOT: mpdfg.reduce
+// BLOCKS-LABEL: @of_large_messages
+// BLOCKS: mpk.outer_sum
+func.func @of_large_messages(%x: tensor<?x32xf32, #mpdfg.on<@edge>>, %g: tensor<?x40xf32, #mpdfg.on<@edge>>)
+    -> tensor<?x32x40xf32, #mpdfg.on<@node>> {
+  %0 = mpdfg.unary tanh %x : tensor<?x32xf32, #mpdfg.on<@edge>> -> tensor<?x32xf32, #mpdfg.on<@edge>>
+  %1 = mpdfg.contract %0 [0], %g [1] -> [0, 1] : tensor<?x32xf32, #mpdfg.on<@edge>>, tensor<?x40xf32, #mpdfg.on<@edge>>
+     -> tensor<?x32x40xf32, #mpdfg.on<@edge>>
+  %2 = mpdfg.reduce sum %1 along @dst : tensor<?x32x40xf32, #mpdfg.on<@edge>> -> tensor<?x32x40xf32, #mpdfg.on<@node>>
+  return %2 : tensor<?x32x40xf32, #mpdfg.on<@node>>
+}
+
 // A label that is summed inside a row.
 // CHECK-LABEL: @summed_label
 // CHECK-NOT: mpk.outer_sum

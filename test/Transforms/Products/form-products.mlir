@@ -137,16 +137,30 @@ func.func @own_weight_each(%x: tensor<?x4xf32, #mpdfg.on<@edge>>, %w: tensor<?x4
   return %0 : tensor<?x2xf32, #mpdfg.on<@edge>>
 }
 
-// A weight from a space of the graph is not one of few: as many as there are nodes.
+// A weight from a space of the graph is not one of few: as many as there are nodes. A small one is read for each row.
 // CHECK-LABEL: func @weight_of_node
 // CHECK: mpdfg.contract
 func.func @weight_of_node(%x: tensor<?x4xf32, #mpdfg.on<@edge>>, %w: tensor<?x4x2xf32, #mpdfg.on<@node>>)
     -> tensor<?x2xf32, #mpdfg.on<@edge>> {
   %0 = mpdfg.broadcast %w along @dst : tensor<?x4x2xf32, #mpdfg.on<@node>> -> tensor<?x4x2xf32, #mpdfg.on<@edge>>
-  // REMARK: [Missed] product | {{.*}}Reason="both operands differ from row to row"
+  // REMARK: [Missed] product | {{.*}}Reason="each element of the weight's space has a small one"
   %1 = mpdfg.contract %x [0], %0 [0, 1] -> [1] : tensor<?x4xf32, #mpdfg.on<@edge>>, tensor<?x4x2xf32, #mpdfg.on<@edge>>
      -> tensor<?x2xf32, #mpdfg.on<@edge>>
   return %1 : tensor<?x2xf32, #mpdfg.on<@edge>>
+}
+
+// A large one is read for all rows that share it.
+// CHECK-LABEL: func @matrix_of_node
+// CHECK: mpk.product over @edge(%arg0, %arg1) batch 2 rows 1 k 32 n 40 group @dst
+// CHECK-NOT: mpdfg.contract
+func.func @matrix_of_node(%x: tensor<?x2x32xf32, #mpdfg.on<@edge>>, %w: tensor<?x2x32x40xf32, #mpdfg.on<@node>>)
+    -> tensor<?x2x40xf32, #mpdfg.on<@edge>> {
+  %0 = mpdfg.broadcast %w along @dst
+     : tensor<?x2x32x40xf32, #mpdfg.on<@node>> -> tensor<?x2x32x40xf32, #mpdfg.on<@edge>>
+  %1 = mpdfg.contract %x [0, 1], %0 [0, 1, 2] -> [0, 2]
+     : tensor<?x2x32xf32, #mpdfg.on<@edge>>, tensor<?x2x32x40xf32, #mpdfg.on<@edge>>
+     -> tensor<?x2x40xf32, #mpdfg.on<@edge>>
+  return %1 : tensor<?x2x40xf32, #mpdfg.on<@edge>>
 }
 
 // CHECK-LABEL: func @partial_group

@@ -143,3 +143,28 @@ func.func @invisible(%x: !edges) -> !edges {
   %y = mpdfg.binary div %e, %sb : !edges, !edges -> !edges
   return %y : !edges
 }
+
+// Columns and rows of many numbers are multiplied as matrices are.
+// CHECK-LABEL: func @outer
+// CHECK: mpdfg.contract %arg0 [0, 1], %arg1 [0, 2] -> [0, 1, 2]
+// CHECK-NOT: mpdfg.binary mul
+func.func @outer(%x: tensor<?x2x32xf32, #mpdfg.on<@node>>, %y: tensor<?x2x40xf32, #mpdfg.on<@node>>)
+    -> tensor<?x2x32x40xf32, #mpdfg.on<@node>> {
+  %0 = mpdfg.reshape %x : tensor<?x2x32xf32, #mpdfg.on<@node>> -> tensor<?x2x32x1xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.reshape %y : tensor<?x2x40xf32, #mpdfg.on<@node>> -> tensor<?x2x1x40xf32, #mpdfg.on<@node>>
+  %2 = mpdfg.binary mul %0, %1 : tensor<?x2x32x1xf32, #mpdfg.on<@node>>, tensor<?x2x1x40xf32, #mpdfg.on<@node>>
+     -> tensor<?x2x32x40xf32, #mpdfg.on<@node>>
+  return %2 : tensor<?x2x32x40xf32, #mpdfg.on<@node>>
+}
+
+// Those of few are not.
+// CHECK-LABEL: func @short_outer
+// CHECK: mpdfg.binary mul
+func.func @short_outer(%x: tensor<?x3xf32, #mpdfg.on<@node>>, %y: tensor<?x40xf32, #mpdfg.on<@node>>)
+    -> tensor<?x3x40xf32, #mpdfg.on<@node>> {
+  %0 = mpdfg.reshape %x : tensor<?x3xf32, #mpdfg.on<@node>> -> tensor<?x3x1xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.reshape %y : tensor<?x40xf32, #mpdfg.on<@node>> -> tensor<?x1x40xf32, #mpdfg.on<@node>>
+  %2 = mpdfg.binary mul %0, %1 : tensor<?x3x1xf32, #mpdfg.on<@node>>, tensor<?x1x40xf32, #mpdfg.on<@node>>
+     -> tensor<?x3x40xf32, #mpdfg.on<@node>>
+  return %2 : tensor<?x3x40xf32, #mpdfg.on<@node>>
+}

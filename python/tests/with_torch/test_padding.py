@@ -1,0 +1,139 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Folds along rows of equal length that see padding, beside eager: linear attention within graphs among them."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric import nn as geometric
+from torch_geometric.utils import to_dense_batch
+
+import gnnc
+from torch_modules import TorchTest
+
+
+def batches(width: int = 4) -> list[tuple[Tensor, Tensor]]:
+    """Rows of different lengths, of one length, and a graph without nodes."""
+    found = []
+    for sizes in ((3, 5, 2), (4, 4), (6, 0, 1, 2)):
+        batch = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+        found.append((torch.randn(len(batch), width, dtype=torch.float64), batch))
+    return found
+
+
+class Folded(nn.Module):
+    """Folds of what a layer with a bias makes of the rows."""
+
+    def __init__(self, *folds: Callable[[Tensor, Tensor], Tensor], fill: float = 0.0) -> None:
+        super().__init__()
+        self.folds, self.fill, self.linear = folds, fill, nn.Linear(4, 6)
+
+    def forward(self, x: Tensor, batch: Tensor) -> tuple[Tensor, ...]:
+        rows, mask = to_dense_batch(x, batch, fill_value=self.fill)
+        rows = self.linear(rows).tanh()
+        return tuple(fold(rows, mask) for fold in self.folds)
+
+
+FOLDS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "sum": lambda rows, mask: rows.sum(1),
+    "mean": lambda rows, mask: rows.mean(dim=1, keepdim=True).squeeze(1),
+    "largest": lambda rows, mask: rows.amax(1),
+    "smallest": lambda rows, mask: rows.min(1).values,
+    "all": lambda rows, mask: rows.square().sum((0, 1)),
+    "features too": lambda rows, mask: rows.sum((1, 2)),
+    "masked": lambda rows, mask: (rows * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1),
+    "filled": lambda rows, mask: rows.masked_fill(~mask[..., None], 0.5).exp().sum(1),
+    "least where none": lambda rows, mask: rows.masked_fill(~mask[..., None], -1e9).amax(1).clamp(min=-2),
+    "where": lambda rows, mask: torch.where(mask[..., None], rows, rows.square() + 1).sum(1),
+    "parts": lambda rows, mask: torch.cat([rows[..., :2], rows.view(*rows.shape[:2], 2, 3).sum(-1)], -1).sum(1),
+    "centred": lambda rows, mask: (rows - rows.mean(1, keepdim=True)).square().mean(1),
+    "norms": lambda rows, mask: (rows / rows.norm(dim=-1, keepdim=True)).sum(1),
+    "back": lambda rows, mask: (rows * rows.sum(1, keepdim=True))[mask],
+    "written": lambda rows, mask: _written(rows).sum(1),
+    "ones": lambda rows, mask: torch.einsum("blf,bl->bf", rows, torch.ones(rows.shape[:2], dtype=rows.dtype)),
+}
+
+
+def _written(rows: Tensor) -> Tensor:
+    rows = rows.clone()
+    rows[rows > 0.3] = -1.0
+    return rows
+
+
+class Linear(nn.Module):
+    """phi(q) (phi(k)^T v); `masks`: keys too, and not values alone."""
+
+    def __init__(self, width: int, heads: int, masks: bool) -> None:
+        super().__init__()
+        self.heads, self.masks = heads, masks
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, 3)
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        rows, mask = to_dense_batch(x, batch)
+        B, N, D = rows.shape
+        q, k, v = self.qkv(rows).view(B, N, 3, self.heads, D // self.heads).permute(2, 0, 3, 1, 4)
+        q, k = F.elu(q) + 1, F.elu(k) + 1
+        taken = mask[:, None, :, None].to(k.dtype)
+        v = v * taken
+        if self.masks:
+            k = k * taken
+        sums = torch.einsum("bhnd,bhne->bhde", k, v)
+        scale = 1 / (torch.einsum("bhnd,bhd->bhn", q, k.sum(2)) + N)
+        rows = torch.einsum("bhnd,bhde,bhn->bhne", q, sums, scale).transpose(1, 2).reshape(B, N, D)
+        return self.out(rows[mask])
+
+
+class Padding(TorchTest):
+    def test_folds(self) -> None:
+        for fill in (0.0, 0.7):
+            with self.subTest(fill=fill):
+                self.assertLikeEager(Folded(*FOLDS.values(), fill=fill).double(), batches(), 1e-9)
+
+    def test_linear_attention(self) -> None:
+        """Also with matrices that are large enough to be multiplied as such (32 and more)."""
+        for width, heads in ((8, 2), (64, 2)):
+            for masks in (True, False):
+                with self.subTest(width=width, masks=masks):
+                    self.assertLikeEager(Linear(width, heads, masks).double(), batches(width), 1e-9)
+
+    def test_attention_of_other_authors(self) -> None:
+        class Net(nn.Module):
+            def __init__(self, attention: nn.Module) -> None:
+                super().__init__()
+                self.attention = attention
+
+            def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+                rows, mask = to_dense_batch(x, batch)
+                return self.attention(rows, mask)[mask]
+
+        for attention in (
+            geometric.attention.PolynormerAttention(8, 2, 4, qk_shared=False),
+            geometric.attention.PerformerAttention(8, 2, 4, qkv_bias=True),
+        ):
+            with self.subTest(type(attention).__name__):
+                self.assertLikeEager(Net(attention.eval()).double(), batches(8), 1e-9)
+        # It makes ones of 32 bits.
+        self.assertLikeEager(Net(geometric.attention.SGFormerAttention(8, 2, 4, qkv_bias=True)), batches_of_32_bits(), 1e-4)
+
+    def test_what_would_see_padding_is_refused(self) -> None:
+        for fold in (
+            lambda rows, mask: rows.softmax(1).sum(1),
+            lambda rows, mask: rows.cumsum(1)[mask],
+            lambda rows, mask: rows.sum(0).sum(0),
+            lambda rows, mask: rows.logsumexp(1),
+        ):
+            with self.assertRaisesRegex(gnnc.CompileError, "rows of equal length"):
+                gnnc.compile(Folded(fold).double(), batches()[0])
+
+
+def batches_of_32_bits() -> list[tuple[Tensor, Tensor]]:
+    return [(x.float(), batch) for x, batch in batches(8)]
+
+
+if __name__ == "__main__":
+    unittest.main()
