@@ -597,6 +597,7 @@ RecoveredProgram Recover::finish() {
     program.outputs.push_back({name->name, program.permute(tensor.value, order)});
     ++number;
   }
+  dropMarks();
   tablesAsEdges();
   deriveSpaces();
   if (splitOpenUnions())

@@ -20,6 +20,7 @@
 #include "PyTorch/Normalise.h"
 #include "PyTorch/Program.h"
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <set>
@@ -63,6 +64,7 @@ struct RowLayout {
   int elements = -1, rows = -1, along = -1; ///< spaces, and the map between them
   SymbolicExpr length, all;                 ///< of a row, and of all of them
   std::string places;                       ///< where each element is
+  std::string begin = {};                   ///< where the row of each element begins
   bool isWhole = false;                     ///< no row has a place behind its elements: a grid of rows by places
 };
 /// What a tensor in rows has for elements, and behind them, if these are two numbers.
@@ -207,6 +209,7 @@ private:
   Tensor withAsMany(Tensor x, size_t dim, int space);
   Tensor withRowFor(Tensor rows, size_t dim, const Index &list);
   std::vector<Dim> alignOpened(std::vector<Tensor> &tensors);
+  void repeatInRows(std::vector<Tensor> &tensors, size_t rank);
   void noteOuter(const std::vector<Tensor> &all, size_t rank);
   bool isStoredSize(int64_t size) const;
   void keepOneSpace(std::vector<Tensor> &tensors, size_t rank);
@@ -304,6 +307,16 @@ private:
   static int sideIn(const Dim &dim) { return dim.pairs < 0 ? -1 : dim.side; }
   Tensor masked(Tensor x, int side);
 
+  //===--- Dense adjacency matrices of given edges (RecoverMatrices.cpp) ---===//
+  std::map<int, std::array<int, 2>> matrixEnds; ///< by edges: the maps to rows and to columns
+  std::set<int> matrices;                       ///< values of edges that are 0 for all other pairs
+  int oneOn(int map, int layout);
+  Tensor matrixIn(int layout, int pairs, int value);
+  std::optional<Tensor> identityInRows(const std::vector<SymbolicExpr> &shape);
+  std::optional<Tensor> matrixOfEdges(const Tensor &x, const std::vector<SymbolicExpr> &sizes);
+  void noteMatrix(int result, std::initializer_list<int> operands, bool isLinear);
+  void foldMatrix(const std::string &function, Tensor &x, std::vector<Dim> &gone);
+
   //===--- Sums that see padding (RecoverPadding.cpp) ---===//
   struct Filling {
     int layout;
@@ -317,6 +330,7 @@ private:
   bool isZeroEverywhere(int value) const;
   int simplified(const Operation &operation);
   int atFilledPlaces(int value, int layout);
+  void dropMarks();
   int foldFilledUp(const std::string &function, const Tensor &x, int layout);
 
   //===--- Several axes of elements (RecoverGrid*.cpp) ---===//

@@ -87,6 +87,8 @@ void Recover::opFillDiagonal(const NormalNode &node) {
 
 void Recover::opEye(const NormalNode &node) {
   std::vector<SymbolicExpr> shape = sizes(node);
+  if (std::optional<Tensor> identity = identityInRows(shape))
+    return define(node, *identity);
   if (!shape.at(0).getFactors().empty() && !shape.at(1).getFactors().empty())
     return define(node, numbersOfPairs(identityMatrix(shape, false)));
   if (!shape.at(0).getFactors().empty() || !shape.at(1).getFactors().empty())

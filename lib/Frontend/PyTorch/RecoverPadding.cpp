@@ -70,6 +70,8 @@ int Recover::simplified(const Operation &operation) {
     int chosen = operands[isZeroEverywhere(operands[0]) ? 2 : 1];
     if (program.axesOf(chosen).size() == operation.axes.size())
       return chosen;
+    if (const Operation &own = program.operations[size_t(chosen)]; own.op == Op::Number && own.number == 0)
+      return numbersLike(0, operation.axes);
   }
   bool isProduct = (operation.op == Op::Binary && operation.text == "*") || operation.op == Op::Dot;
   if (isProduct && (isZeroEverywhere(operands[0]) || isZeroEverywhere(operands[1])))
@@ -155,4 +157,31 @@ int Recover::foldFilledUp(const std::string &function, const Tensor &x, int layo
   int either = program.binary(function + "imum", best, filled);
   either = program.where(program.binary(">", count, program.number(0)), either, filled);
   return program.where(program.binary(">", missing, program.number(0)), either, best);
+}
+
+/// What tells values apart only while the program is recovered: marks, and masks that are true for all elements.
+void Recover::dropMarks() {
+  std::vector<int> kept;
+  for (int value = 0; value < int(program.operations.size()); ++value) {
+    Operation &operation = program.operations[size_t(value)];
+    for (int &operand : operation.operands)
+      operand = kept[size_t(operand)];
+    kept.push_back(value);
+    auto isMark = [&](size_t i, double number) {
+      const Operation &own = program.operations[size_t(operation.operands[i])];
+      return own.op == Op::Number && !own.text.empty() && own.number == number;
+    };
+    int rest = -1;
+    if (operation.op == Op::Binary && operation.text == "+" && isMark(1, 0))
+      rest = operation.operands[0];
+    else if (operation.op == Op::Binary && operation.text == "*" && (isMark(0, 1) || isMark(1, 1)))
+      rest = operation.operands[isMark(1, 1) ? 0 : 1];
+    else if (operation.op == Op::Where && (isMark(0, 0) || isMark(0, 1)))
+      rest = operation.operands[isMark(0, 0) ? 2 : 1];
+    if (rest >= 0 && program.operations[size_t(rest)].space == operation.space &&
+        program.axesOf(rest) == program.axesOf(value))
+      kept.back() = rest;
+  }
+  for (RecoveredProgram::Output &output : program.outputs)
+    output.value = kept[size_t(output.value)];
 }

@@ -40,6 +40,8 @@ int Recover::pairsOf(int first, int second, int along, int otherAlong) {
 
 /// The map from pairs to their first (0) or second (1) elements.
 int Recover::sideOf(int pairs, int side) {
+  if (auto ends = matrixEnds.find(pairs); ends != matrixEnds.end())
+    return ends->second[size_t(side)];
   const RecoveredSpace &space = program.spaces[size_t(pairs)];
   return mapOf(call("side", {constant(pairs), constant(side)}, space.size), pairs, space.sides[size_t(side)]);
 }
@@ -73,8 +75,12 @@ void Recover::pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, 
       if (isElements(each.dims[i]) && resides(each, each.dims[i]))
         if (auto [at, isNew] = places.try_emplace(each.dims.size() - i, each.dims[i]);
             !isNew && each.dims[i].pairs >= 0) {
-          if (at->second.pairs >= 0 && (at->second.pairs != each.dims[i].pairs || at->second.side != each.dims[i].side))
+          if (at->second.pairs >= 0 &&
+              (at->second.pairs != each.dims[i].pairs || at->second.side != each.dims[i].side)) {
+            for (const Tensor &own : all)
+              noteMatrix(-1, {own.value}, false);
             throw Refusal{"numbers for pairs of elements meet those of the same pairs the other way round"};
+          }
           at->second = each.dims[i];
         }
   // A number for each row of elements is one for each of these where it meets them.

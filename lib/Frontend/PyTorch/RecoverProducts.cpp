@@ -58,6 +58,8 @@ Tensor Recover::contract(Tensor a, Tensor b, const std::vector<std::pair<size_t,
   for (const Tensor &each : both) // What is 0 stays 0.
     if (auto side = maskedWeights.find(each.value); side != maskedWeights.end())
       maskedWeights[result.value] = side->second;
+  bool areBoth = matrices.count(both[0].value) && matrices.count(both[1].value);
+  noteMatrix(result.value, {both[0].value, both[1].value}, !areBoth);
   result = fold("sum", result, rest, /*keep=*/true);
   result.dims.resize(first);
   return result;

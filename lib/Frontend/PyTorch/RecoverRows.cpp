@@ -83,6 +83,7 @@ std::optional<int> Recover::layoutOf(const Index &given, const SymbolicExpr &row
   layout.along = mapOf(along, layout.elements, layout.rows);
   layout.length = length;
   layout.places = places->text;
+  layout.begin = begin->text;
   rowLayouts.push_back(layout);
   return int(rowLayouts.size()) - 1;
 }
@@ -229,6 +230,11 @@ void Recover::checkRows(const NormalNode &node) {
     if (found == tensors.end() || layoutIn(found->second) < 0)
       continue;
     const Tensor &x = found->second;
+    static const std::vector<Handler> linear = {&R::opUnary,  &R::opBinary,    &R::opMatmul, &R::opEinsum,
+                                                &R::opFold,   &R::opTranspose, &R::opSame,   &R::opSqueeze,
+                                                &R::opDetach, &R::opUnsqueeze};
+    if (matrices.count(x.value))
+      noteMatrix(-1, {x.value}, is(linear));
     bool isWell = is(known);
     if (is(others))
       isWell =

@@ -344,11 +344,26 @@ Tensor Recover::withRowFor(Tensor rows, size_t dim, const Index &list) {
   return rows.dims[dim].id == space ? rows : withAsMany(std::move(rows), dim, space);
 }
 
+/// Values that are repeated as often as rows of equal length are long, beside elements in such rows.
+void Recover::repeatInRows(std::vector<Tensor> &all, size_t rank) {
+  for (size_t back = 1; back <= rank; ++back)
+    for (const Tensor &each : all)
+      if (back <= each.dims.size())
+        if (const Dim dim = each.dims[each.dims.size() - back]; isPadded(dim) && dim.isInRow)
+          for (Tensor &other : all)
+            if (back <= other.dims.size())
+              if (Dim &own = other.dims[other.dims.size() - back];
+                  own.kind == Kind::Space && own.layout < 0 && own.pairs < 0 && !resides(other, own) &&
+                  program.spaces[size_t(own.id)].size == rowLayouts[size_t(dim.layout)].length)
+                own = Dim();
+}
+
 std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
   size_t rank = 0;
   for (const Tensor &each : all)
     rank = std::max(rank, each.dims.size());
   keepOneSpace(all, rank);
+  repeatInRows(all, rank);
   std::vector<std::pair<size_t, Dim>> sides; // where pairs of elements meet, counted from the last
   pairSides(all, sides);
   std::vector<Dim> result(rank);
@@ -426,7 +441,9 @@ std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
 }
 
 Tensor Recover::unary(const std::string &function, Tensor x, double number) {
-  x.value = program.unary(function, x.value, number);
+  int of = x.value;
+  x.value = program.unary(function, of, number);
+  noteMatrix(x.value, {of}, function == "-");
   return x;
 }
 
@@ -451,7 +468,12 @@ Tensor Recover::binary(const std::string &function, Tensor a, Tensor b) {
   } else if (function == "-") {
     idiom = findVariance(program, both[0].value, both[1].value);
   }
-  return {dims, idiom ? *idiom : program.binary(function, both[0].value, both[1].value)};
+  Tensor result{dims, idiom ? *idiom : program.binary(function, both[0].value, both[1].value)};
+  bool isFirst = matrices.count(both[0].value), isSecond = matrices.count(both[1].value);
+  bool isSum = (function == "+" || function == "-") && (isFirst || isNumber(0, 0)) && isSecond; // or of the opposite
+  bool isScaled = (function == "*" && !(isFirst && isSecond)) || (function == "/" && isFirst && !isSecond);
+  noteMatrix(result.value, {both[0].value, both[1].value}, isSum || isScaled);
+  return result;
 }
 
 Tensor Recover::binary(const std::string &function, Tensor a, double b) { return binary(function, a, scalar(b)); }
@@ -459,7 +481,9 @@ Tensor Recover::binary(const std::string &function, Tensor a, double b) { return
 Tensor Recover::where(Tensor condition, Tensor a, Tensor b) {
   std::vector<Tensor> all = {condition, a, b};
   std::vector<Dim> dims = align(all);
-  return {dims, program.where(all[0].value, all[1].value, all[2].value)};
+  Tensor result{dims, program.where(all[0].value, all[1].value, all[2].value)};
+  noteMatrix(result.value, {all[0].value, all[1].value, all[2].value}, false);
+  return result;
 }
 
 /// The square root of what is not negative, with gradient 0 where it is 0.

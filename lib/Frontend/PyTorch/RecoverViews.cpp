@@ -108,6 +108,8 @@ static int64_t timesOf(const SymbolicExpr &whole, const SymbolicExpr &size) {
 Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
   if (std::optional<Tensor> rows = inRows(x, sizes))
     return *rows;
+  if (std::optional<Tensor> matrix = matrixOfEdges(x, sizes))
+    return *matrix;
   // One number has no elements to regroup.
   if (program.operations[size_t(x.value)].op == Op::Number && !numbersInRows(x) && layoutIn(x) < 0) {
     Tensor result{{}, x.value};
@@ -519,6 +521,7 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
       x.value = program.binary("+", x.value, program.unary("log", sizeAsNumber(size)));
   };
   std::vector<int> axes;
+  foldMatrix(function, x, gone);
   auto isMaskedIn = [&, side = maskedWeights.find(x.value)](const Dim &dim) {
     return function == "sum" && side != maskedWeights.end() && resides(x, dim) && sideIn(dim) == side->second;
   };
@@ -536,8 +539,11 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
       axes.push_back(each.id);
     else if (each.kind == Kind::Repeat)
       repeated(each.size);
-  if (!axes.empty())
-    x.value = program.over(function, x.value, axes);
+  if (!axes.empty()) {
+    int whole = x.value;
+    x.value = program.over(function, whole, axes);
+    noteMatrix(x.value, {whole}, function == "sum");
+  }
   if (foldWholeRows(function, x, gone))
     llvm::erase_if(gone, [&](const Dim &each) { return each.layout >= 0; });
   // Elements of a row go to the row.

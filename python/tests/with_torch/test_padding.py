@@ -1,6 +1,7 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Folds along rows of equal length that see padding, beside eager: linear attention within graphs among them."""
+"""Folds along rows of equal length that see padding, such as linear attention within graphs, and dense adjacency matrices of
+edges, beside eager."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric import nn as geometric
-from torch_geometric.utils import to_dense_batch
+from torch_geometric.utils import to_dense_adj, to_dense_batch
 
 import gnnc
 from torch_modules import TorchTest
@@ -88,7 +89,91 @@ class Linear(nn.Module):
         return self.out(rows[mask])
 
 
+def of_graphs() -> list[tuple[Tensor, ...]]:
+    """With edges, of which some are twice, and values of them."""
+    found = []
+    for x, batch in batches():
+        start = torch.randint(len(batch), (5 * len(batch),))
+        same = [(batch == batch[i]).nonzero().squeeze(1) for i in start]
+        edges = torch.stack([start, torch.stack([each[torch.randint(len(each), ())] for each in same])])
+        found.append((x, edges, batch, torch.rand(edges.size(1), 2, dtype=x.dtype)))
+    return found
+
+
+class Dense(nn.Module):
+    """`use` of matrices of edges, and of rows."""
+
+    def __init__(self, *uses: Callable[[Tensor, Tensor], Tensor], values: int | None = None) -> None:
+        super().__init__()
+        self.uses, self.values, self.linear = uses, values, nn.Linear(4, 3)
+
+    def forward(self, x: Tensor, edges: Tensor, batch: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+        rows, mask = to_dense_batch(self.linear(x), batch)
+        weights = None if self.values is None else values if self.values else values[:, 0]
+        matrix = to_dense_adj(edges, batch, weights).to(x.dtype)
+        found = [use(matrix, rows * mask[..., None]) for use in self.uses]
+        return tuple(each[mask] if each.shape[:2] == mask.shape else each for each in found)
+
+
+USES: tuple[Callable[[Tensor, Tensor], Tensor], ...] = (
+    lambda matrix, rows: matrix @ rows,
+    lambda matrix, rows: matrix.transpose(1, 2) @ rows.tanh(),
+    lambda matrix, rows: rows.transpose(1, 2) @ matrix @ rows,
+    lambda matrix, rows: matrix.sum(-1),
+    lambda matrix, rows: matrix.sum(1),
+    lambda matrix, rows: matrix.sum((1, 2)),
+    lambda matrix, rows: torch.einsum("bij,bjf->bif", -matrix / 3, rows),
+    lambda matrix, rows: (matrix * rows[..., :1]) @ rows,
+    lambda matrix, rows: (matrix / matrix.sum(-1, keepdim=True).clamp(min=1)) @ rows,
+    lambda matrix, rows: ((matrix + matrix.transpose(1, 2).transpose(1, 2)) @ rows).sum(1),
+    lambda matrix, rows: (torch.eye(rows.size(1), dtype=rows.dtype) * rows[..., :1]) @ rows,
+)
+
+
 class Padding(TorchTest):
+    def test_matrices_of_edges(self) -> None:
+        for values in (None, 0):
+            with self.subTest(values=values):
+                self.assertLikeEager(Dense(*USES, values=values).double(), of_graphs(), 1e-9)
+        ofSeveral = Dense(lambda matrix, rows: torch.einsum("bijk,bjf->bifk", matrix, rows), values=1)
+        self.assertLikeEager(ofSeveral.double(), of_graphs(), 1e-9)
+
+    def test_pooling_of_dense_graphs(self) -> None:
+        class Net(nn.Module):
+            def __init__(self, dmon: bool) -> None:
+                super().__init__()
+                self.dmon, self.assign = dmon, nn.Linear(4, 3)
+                self.pool, self.conv = geometric.DMoNPooling([4, 5], 3), geometric.DenseGraphConv(4, 2)
+
+            def forward(self, x: Tensor, edges: Tensor, batch: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+                rows, mask = to_dense_batch(x, batch)
+                matrix = to_dense_adj(edges, batch).to(x.dtype)
+                if self.dmon:
+                    _, rows, matrix, *losses = self.pool(rows, matrix, mask)
+                else:
+                    rows, matrix, *losses = geometric.dense_mincut_pool(rows, matrix, self.assign(rows), mask)
+                return self.conv(rows, matrix).mean(1), sum(losses)
+
+        graphs = [graph for graph in of_graphs() if graph[2].bincount().min() > 0]
+        for dmon in (True, False):
+            with self.subTest(dmon=dmon):
+                self.assertLikeEager(Net(dmon).eval().double(), graphs, 1e-8)
+
+    def test_what_knows_pairs_without_edges_is_refused(self) -> None:
+        for use in (
+            lambda matrix, rows: (matrix + 1) @ rows,
+            lambda matrix, rows: matrix.exp().sum(-1),
+            lambda matrix, rows: matrix @ matrix @ rows,
+            lambda matrix, rows: (matrix * matrix).sum((1, 2)),
+            lambda matrix, rows: (matrix - rows @ rows.transpose(1, 2)).square().sum((1, 2)),
+            lambda matrix, rows: (matrix > 0).to(rows.dtype) @ rows,
+            lambda matrix, rows: matrix.amax(-1),
+            lambda matrix, rows: matrix.softmax(-1) @ rows,
+        ):
+            with self.assertRaisesRegex(gnnc.CompileError, "dense adjacency matrix"):
+                gnnc.compile(Dense(use).double(), of_graphs()[0])
+
+
     def test_folds(self) -> None:
         for fill in (0.0, 0.7):
             with self.subTest(fill=fill):

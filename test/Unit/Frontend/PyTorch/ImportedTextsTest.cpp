@@ -48,7 +48,8 @@ TEST_P(ImportedModelsTest, AreAsAPersonWouldWriteThem) {
   EXPECT_EQ(model->text, read(path + ".gnn"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ImportedModelsTest, testing::Values("gcn", "gat", "gin", "pna", "rgcn"),
+INSTANTIATE_TEST_SUITE_P(Models, ImportedModelsTest,
+                         testing::Values("gcn", "gat", "gin", "pna", "rgcn", "linear_attention", "cut"),
                          [](const auto &info) { return std::string(info.param); });
 
 // docs/PyTorchImport.md shows them as they are, without the comment.
