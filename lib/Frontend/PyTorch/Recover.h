@@ -385,6 +385,7 @@ private:
   void runOnPairs(const NormalNode &node, const std::vector<std::string> &given);
   bool foldGrid(const NormalNode &node);
   bool convolveGrid(const NormalNode &node);
+  bool convolveSteps(const NormalNode &node);
   bool joinGrids(const NormalNode &node);
   bool einsumOnRows(const NormalNode &node);
   bool scatterToGrid(const NormalNode &node);
@@ -630,6 +631,12 @@ private:
   void opTrilinear(const NormalNode &node);
   void opPairDistances(const NormalNode &node);
   void opConvolution(const NormalNode &node);
+  struct Steps {
+    size_t along; ///< the axis
+    int64_t stride, dilation, padding, groups;
+  };
+  Steps stepsOf(const NormalNode &node, const Tensor &weight);
+  std::pair<Tensor, std::optional<Tensor>> weightsOf(const NormalNode &node, const Steps &steps);
   Tensor convolved(Tensor x, const Tensor &weight, int64_t steps, int64_t stride, int64_t dilation, int64_t groups);
   void opAny(const NormalNode &node);
   //===--- Rare functions (RecoverSpecial.cpp) -----------------------------===//

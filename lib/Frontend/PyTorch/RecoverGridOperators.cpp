@@ -269,6 +269,25 @@ bool Recover::makesGrid(const NormalNode &node) const {
   return places.size() > 1 || (isView && places.size() == 1);
 }
 
+/// A convolution along one axis of a fixed size, which becomes one of the rows, as that of the channels does.
+bool Recover::convolveSteps(const NormalNode &node) {
+  const Steps along = stepsOf(node, tensor(node, "weight"));
+  Grid x = gridOf(nameOf(node, "input"));
+  if (x.shape.sizes.size() != tensor(node, "weight").dims.size())
+    return false;
+  x = outOfGrid(outOfGrid(std::move(x), 1), along.along);
+  if (x.rows.dims.size() != 3)
+    return false;
+  auto [weight, bias] = weightsOf(node, along);
+  const SymbolicExpr steps = sizes(node).at(along.along);
+  Tensor rows = convolved(padded(x.rows, along.padding, 0), weight, steps.getNumber(), along.stride, along.dilation,
+                          along.groups);
+  if (bias)
+    rows = binary("+", rows, *bias);
+  defineGrid(node, x.shape.isOfGrid, rows, 0, x.shape.order);
+  return true;
+}
+
 /// A convolution with a kernel of size 1 along all axes: a product with the channels of each element.
 bool Recover::convolveGrid(const NormalNode &node) {
   if (node.op != "conv1d" && node.op != "conv2d" && node.op != "convolution")
@@ -283,6 +302,8 @@ bool Recover::convolveGrid(const NormalNode &node) {
   };
   bool isOfOne = rank >= 3 && llvm::all_of(llvm::drop_begin(weight.dims, 2),
                                            [&](const Dim &dim) { return sizeOf(dim) == SymbolicExpr(1); });
+  if (!isOfOne && grids.count(nameOf(node, "input")))
+    return convolveSteps(node);
   if (!isOfOne || !areAll("stride", 1) || !areAll("padding", 0) || integer(node, "groups", 1) != 1 ||
       !grids.count(nameOf(node, "input")) || (node.op == "convolution" && flag(node, "transposed", false)))
     return false;

@@ -373,7 +373,10 @@ void Recover::opSplit(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   int64_t last = node.op == "dsplit" ? 2 : node.op == "hsplit" && x.dims.size() > 1 ? 1 : 0;
   size_t dim = axisNumber(node, "dim", last, x.dims.size());
-  if (x.dims[dim].kind == Kind::Space && program.spaces[x.dims[dim].id].extent < 0) {
+  // An axis of many places would be a sum over all of them.
+  if (x.dims[dim].kind == Kind::Space &&
+      (program.spaces[x.dims[dim].id].extent < 0 ||
+       (program.spaces[x.dims[dim].id].extent > kMostPicked && node.op != "unbind"))) {
     SymbolicExpr begin = 0;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.op == "unbind" || node.outputs[i].empty())

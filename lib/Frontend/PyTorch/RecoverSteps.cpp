@@ -72,13 +72,13 @@ Tensor Recover::convolved(Tensor x, const Tensor &weight, int64_t steps, int64_t
 }
 
 /// Along one axis; of two, along the one that the kernel has places along.
-void Recover::opConvolution(const NormalNode &node) {
-  Tensor x = tensor(node, "input"), weight = tensor(node, "weight");
+/// What a convolution does along the one axis that its kernel goes along.
+Recover::Steps Recover::stepsOf(const NormalNode &node, const Tensor &weight) {
   size_t rank = weight.dims.size();
   if (node.op == "convolution" && flag(node, "transposed", false))
     throw Refusal{"argument 'transposed': expected false, found true; gnnc has no transposed convolutions"};
   Refusal several{"expected a convolution along one axis, found a weight of shape " + shapeText(weight.dims)};
-  if (x.dims.size() != rank || rank < 3 || rank > 4)
+  if (rank < 3 || rank > 4)
     throw several;
   for (const char *name : {"stride", "dilation", "padding"}) {
     bool isWord = find(node, name) && std::get_if<std::string>(find(node, name));
@@ -110,30 +110,50 @@ void Recover::opConvolution(const NormalNode &node) {
     if (rank == 4 && argument("padding", other, 0) != 0)
       throw several;
   }
-  if (rank == 4) {
-    if (!(sizeOf(weight.dims[other]) == SymbolicExpr(1)) || argument("stride", other, 1) != 1)
-      throw several;
-    weight.dims.erase(weight.dims.begin() + ptrdiff_t(other));
-    std::swap(x.dims[along], x.dims[3]);
-  }
-  SymbolicExpr steps = sizes(node).at(along);
-  bool isPlace = sizeOf(weight.dims[2]) == SymbolicExpr(1) && stride == 1 && padding == 0;
+  if (rank == 4 && (!(sizeOf(weight.dims[other]) == SymbolicExpr(1)) || argument("stride", other, 1) != 1))
+    throw several;
+  return {along, stride, dilation, padding, integer(node, "groups", 1)};
+}
+
+/// The weight of one axis, and a bias beside [..., channels, steps].
+std::pair<Tensor, std::optional<Tensor>> Recover::weightsOf(const NormalNode &node, const Steps &steps) {
+  Tensor weight = tensor(node, "weight");
+  if (weight.dims.size() == 4)
+    weight.dims.erase(weight.dims.begin() + ptrdiff_t(5 - steps.along));
+  if (!has(node, "bias"))
+    return {weight, std::nullopt};
+  Tensor bias = tensor(node, "bias");
+  bias.dims.resize(2);
+  return {weight, bias};
+}
+
+void Recover::opConvolution(const NormalNode &node) {
+  Tensor x = tensor(node, "input");
+  size_t rank = tensor(node, "weight").dims.size();
+  const Steps along = stepsOf(node, tensor(node, "weight"));
+  if (x.dims.size() != rank)
+    throw Refusal{"expected a convolution along one axis, found a weight of shape " +
+                  shapeText(tensor(node, "weight").dims)};
+  auto [weight, bias] = weightsOf(node, along);
+  if (rank == 4)
+    std::swap(x.dims[along.along], x.dims[3]);
+  SymbolicExpr steps = sizes(node).at(along.along);
+  bool isPlace = sizeOf(weight.dims[2]) == SymbolicExpr(1) && along.stride == 1 && along.padding == 0;
   Tensor y;
-  if (isPlace && integer(node, "groups", 1) == 1) { // a product at each place, of which there may be any number
+  if (isPlace && along.groups == 1) { // a product at each place, of which there may be any number
     y = contract(x, pick(weight, 2, 0), {{1, 1}}, {});
     Dim channels = y.dims.back();
     y.dims.pop_back();
     y.dims.insert(y.dims.begin() + 1, channels);
   } else {
     checkSteps(x, sizeOf(x.dims.back()));
-    y = convolved(padded(x, padding, 0), weight, steps.getNumber(), stride, dilation, integer(node, "groups", 1));
+    y = convolved(padded(x, along.padding, 0), weight, steps.getNumber(), along.stride, along.dilation, along.groups);
   }
   if (rank == 4)
-    std::swap(y.dims[along], y.dims[3]);
-  if (has(node, "bias")) {
-    Tensor bias = tensor(node, "bias");
-    bias.dims.resize(rank - 1);
-    y = binary("+", y, bias);
+    std::swap(y.dims[along.along], y.dims[3]);
+  if (bias) {
+    bias->dims.resize(rank - 1);
+    y = binary("+", y, *bias);
   }
   define(node, y);
 }

@@ -11,6 +11,7 @@
 //   sum of x / max(degree, 1), or with any other 1 for a degree of 0  ->  mean of x
 //   sum of a constant                                                 ->  degree times the constant
 //   x[k, 1] y[1, n], both long                                        ->  their product without what is 1 there
+//   what is transposed, joined and transposed back                    ->  joined along another axis
 //
 // A sum that is divided by the bare degree is not a mean: it is 0/0 where there are no members.
 //
@@ -83,7 +84,7 @@ struct RecognizePatterns : public gnnc::impl::RecognizePatternsBase<RecognizePat
   void runOnOperation() override {
     SmallVector<Operation *> pending;
     getOperation().walk([&](Operation *op) {
-      if (isa<BinaryOp, ReduceOp>(op))
+      if (isa<BinaryOp, ReduceOp, TransposeOp>(op))
         pending.push_back(op);
     });
     for (Operation *op : pending) {
@@ -101,6 +102,9 @@ struct RecognizePatterns : public gnnc::impl::RecognizePatternsBase<RecognizePat
           what = "mean";
           found = mean(b, quotient);
         }
+      } else if (auto transpose = dyn_cast<TransposeOp>(op)) {
+        what = "concatenation";
+        found = joined(b, transpose);
       } else if (auto sum = dyn_cast<ReduceOp>(op)) {
         what = "degree";
         found = degree(b, sum);
@@ -141,6 +145,26 @@ struct RecognizePatterns : public gnnc::impl::RecognizePatternsBase<RecognizePat
       return {};
     }
     return NormOp::create(b, quotient.getLoc(), x.getType(), x, total.getAlongAttr());
+  }
+
+  /// Importers join along the last axis.
+  static Value joined(OpBuilder &b, TransposeOp transpose) {
+    auto concat = transpose.getInput().getDefiningOp<ConcatOp>();
+    if (!concat)
+      return {};
+    ArrayRef<int64_t> order = transpose.getPermutation();
+    SmallVector<Value> inputs;
+    for (Value input : concat.getInputs()) {
+      auto own = input.getDefiningOp<TransposeOp>();
+      if (!own)
+        return {};
+      for (auto [axis, from] : llvm::enumerate(order))
+        if (own.getPermutation()[from] != int64_t(axis))
+          return {};
+      inputs.push_back(own.getInput());
+    }
+    int64_t axis = llvm::find(order, concat.getAxis()) - order.begin();
+    return ConcatOp::create(b, transpose.getLoc(), transpose.getType(), inputs, b.getI64IntegerAttr(axis));
   }
 
   /// What is summed up of it later is a matrix product then, and so are the sums of its derivative. Short axes are as

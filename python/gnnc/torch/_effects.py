@@ -273,17 +273,30 @@ def _without_gradient_hooks() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def watched_trace(model: nn.Module, reads: Reads, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
-    """While torch.export runs a module's Python."""
+def watched_trace(
+    model: nn.Module, reads: Reads, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[set[tuple[int, str]]]:
+    """While torch.export runs a module's Python. Gives the buffers that it assigns, by their modules' identities."""
+    assigned: set[tuple[int, str]] = set()
     watcher = Watcher(model, (args, kwargs))
     try:
         with recorded(model, reads) as recorder, _watched_hooks(model), _without_gradient_hooks():
-            yield
+            yield assigned
+        for member, name in ((member, name) for (_, name), (member, _) in recorder.written.items()):
+            if name in member._buffers:
+                assigned.add((id(member), name))
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             watcher.check(recorder.written, recorder.read_first)
     finally:
         watcher.restore()
+
+
+def left_out(model: nn.Module, assigned: Set[tuple[int, str]], program: ExportedProgram) -> list[str]:
+    """All buffers that are assigned, if the program lacks any: torch.export sees what the outermost module assigns."""
+    paths = {id(each): path for path, each in model.named_modules()}
+    names = [f"{paths[member]}.{name}".lstrip(".") for member, name in sorted(assigned) if member in paths]
+    return names if set(names) - written_placeholders(program) else []
 
 
 def unseen_writes(

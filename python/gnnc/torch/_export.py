@@ -39,7 +39,16 @@ from ._arranged import Arranged, Arrangement, check_arrangement
 from ._assigned import add_copies, assigning
 from ._branches import ATTEMPTS, Branches, Sides, branches_of, settle_empty_sets, traced_sides
 from ._checkpoints import without_checkpoints
-from ._effects import address_of, check_hooks, memory_of, own_error, unseen_writes, watched_trace, written_nodes
+from ._effects import (
+    address_of,
+    check_hooks,
+    left_out,
+    memory_of,
+    own_error,
+    unseen_writes,
+    watched_trace,
+    written_nodes,
+)
 from ._exportable import exportable_forms
 from ._fused_cells import shapes_of_cells
 from ._graph_results import GraphResults
@@ -335,19 +344,20 @@ def _exported(
                     _WORDS.active(),
                     shapes_of_cells(),
                 )
-                with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch, contextlib.ExitStack() as stack:
-                    for each in ours:
-                        stack.enter_context(each)
-                    program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
+                with _quietly(), _without_heuristics(), forms, _exporting(), functions, contextlib.ExitStack() as stack:
+                    with watch as seen:
+                        for each in ours:
+                            stack.enter_context(each)
+                        program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
                     if strict:
                         reads.everything = True
                         assigned = unseen_writes(model, args, kwargs, program)
-                        if assigned:
-                            more = assigning(model, assigned)
-                            program = torch.export.export(
-                                more, args, kwargs or None, dynamic_shapes=shapes, strict=True
-                            )
-                            add_copies(program, assigned)
+                    else:
+                        assigned = left_out(model, seen, program)
+                    if assigned:
+                        more = assigning(model, assigned)
+                        program = torch.export.export(more, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
+                        add_copies(program, assigned)
                 return program, way
             except Error:
                 raise  # Dynamo would take it

@@ -64,6 +64,28 @@ class Average(Nothing):
         return self.lin(sums)
 
 
+class Normalised(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+        return x - self.mean
+
+
+class OfSubmodules(Nothing):
+    """Two modules assign, and the outermost one too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Normalised(), Normalised()
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        self.mean = 0.5 * self.mean + x.mean(0)
+        return self.lin(self.sums(self.second(self.first(x).tanh()), batch)) + self.mean.sum()
+
+
 class InPlace(Nothing):
     def forward(self, x: Tensor, batch: Tensor) -> Tensor:
         sums = self.sums(x, batch)
@@ -496,7 +518,7 @@ class EffectsTest(TorchTest):
         def given(nodes: int) -> tuple[Tensor, Tensor]:
             return torch.randn(nodes, 3), torch.arange(nodes) // 2
 
-        for kind in (Average, InPlace, Unread, WithoutGradient, Parts):
+        for kind in (Average, OfSubmodules, InPlace, Unread, WithoutGradient, Parts):
             module = kind().train()
             eager, buffers = copy.deepcopy(module), dict(module.named_buffers())
             fast = gnnc.compile(module, given(6))

@@ -211,6 +211,29 @@ class GridsTest(unittest.TestCase):
                     expected = module(*given).detach()
                     self.assertLess(float((found.view_as(expected) - expected).abs().max()), 1e-9, function.__name__)
 
+    def test_convolutions_between_sums_over_edges(self) -> None:
+        """Of [batch, time, nodes, channels], along time: STGCN's blocks."""
+
+        class Block(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.first = nn.Conv2d(4, 6, (1, 3))
+                self.second = nn.Conv2d(6, 4, (1, 2), stride=(1, 2), padding=(0, 1), groups=2, bias=False)
+                self.third = nn.Conv2d(4, 4, (3, 1), dilation=(2, 1))
+
+            def sums(self, x: Tensor, edges: Tensor) -> Tensor:
+                return torch.zeros_like(x).index_add(2, edges[1], x[:, :, edges[0]]).tanh()
+
+            def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+                h = self.first(self.sums(x, edges).permute(0, 3, 2, 1)).permute(0, 3, 2, 1)
+                h = self.second(self.sums(h, edges).permute(0, 3, 2, 1)).permute(0, 3, 2, 1)
+                return self.third(self.sums(h, edges).transpose(1, 3).transpose(2, 3)).mean(2)
+
+        module = Block().double()
+        fast = gnnc.compile(module, (rows(3, 12, 20, 4), torch.randint(20, (2, 50))))
+        for batch in (3, 4):
+            self.compare(module, fast, (rows(batch, 12, 20, 4), torch.randint(20, (2, 30))), f"batch {batch}")
+
     def test_random_chains(self) -> None:
         steps: list[Callable[[Tensor, Tensor, Tensor], Tensor]] = [
             lambda h, x, i: h.tanh(),

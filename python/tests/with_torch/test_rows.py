@@ -228,6 +228,25 @@ class RowsTest(TorchTest):
 
         self.compare(Discriminator())
 
+    def test_parts_of_a_table_of_parameters(self) -> None:
+        """Of users and items, as LightGCN has them; an axis of all rows would be a product of the table with itself."""
+
+        class Tables(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.users, self.items = nn.Parameter(torch.randn(70, 4)), nn.Parameter(torch.randn(90, 4))
+
+            def forward(self, x: Tensor, edges: Tensor, users: Tensor, items: Tensor) -> Tensor:
+                h = torch.cat([self.users, self.items])
+                h = h + torch.zeros_like(h).index_add(0, edges[1], h[edges[0]])
+                u, i = torch.split(h, [70, 90])
+                return (u[users] * i[items]).sum(-1) + x
+
+        def given(count: int) -> tuple[Tensor, ...]:
+            return torch.randn(count), torch.randint(160, (2, 5 * count)), torch.randint(70, (count,)), torch.randint(90, (count,))
+
+        self.assertLikeEager(Tables(), [given(30), given(41)], 1e-5)
+
     def test_rows_that_are_zeros_at_first(self) -> None:
         class Steps(nn.Module):
             """Of each element the states of three others, by a flat list of their numbers."""

@@ -168,3 +168,25 @@ func.func @short_outer(%x: tensor<?x3xf32, #mpdfg.on<@node>>, %y: tensor<?x40xf3
      -> tensor<?x3x40xf32, #mpdfg.on<@node>>
   return %2 : tensor<?x3x40xf32, #mpdfg.on<@node>>
 }
+
+// CHECK-LABEL: func @joined
+// CHECK: mpdfg.concat %arg0, %arg1 axis 0
+// CHECK-NOT: mpdfg.transpose
+func.func @joined(%x: tensor<30x4xf32>, %y: tensor<50x4xf32>) -> tensor<80x4xf32> {
+  %0 = mpdfg.transpose %x [1, 0] : tensor<30x4xf32> -> tensor<4x30xf32>
+  %1 = mpdfg.transpose %y [1, 0] : tensor<50x4xf32> -> tensor<4x50xf32>
+  %2 = mpdfg.concat %0, %1 axis 1 : (tensor<4x30xf32>, tensor<4x50xf32>) -> tensor<4x80xf32>
+  %3 = mpdfg.transpose %2 [1, 0] : tensor<4x80xf32> -> tensor<80x4xf32>
+  return %3 : tensor<80x4xf32>
+}
+
+// One of the parts lies as it is joined.
+// CHECK-LABEL: func @not_joined
+// CHECK: mpdfg.concat %{{.*}}, %arg1 axis 1
+// CHECK: mpdfg.transpose
+func.func @not_joined(%x: tensor<30x4xf32>, %y: tensor<4x50xf32>) -> tensor<80x4xf32> {
+  %0 = mpdfg.transpose %x [1, 0] : tensor<30x4xf32> -> tensor<4x30xf32>
+  %1 = mpdfg.concat %0, %y axis 1 : (tensor<4x30xf32>, tensor<4x50xf32>) -> tensor<4x80xf32>
+  %2 = mpdfg.transpose %1 [1, 0] : tensor<4x80xf32> -> tensor<80x4xf32>
+  return %2 : tensor<80x4xf32>
+}
