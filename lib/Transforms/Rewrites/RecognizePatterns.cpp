@@ -171,14 +171,13 @@ struct RecognizePatterns : public gnnc::impl::RecognizePatternsBase<RecognizePat
   /// well left to the elementwise operations around.
   static Value outer(OpBuilder &b, BinaryOp product) {
     ArrayRef<int64_t> shape = getFeatureShape(product.getType());
-    SmallVector<int64_t> labels[2], all;
+    SmallVector<int64_t> labels[2], shapes[2], all;
     Value operands[2] = {product.getLhs(), product.getRhs()};
     int64_t own[2] = {1, 1};
     for (unsigned i : {0u, 1u}) {
-      auto reshape = operands[i].getDefiningOp<ReshapeOp>();
       ArrayRef<int64_t> given = getFeatureShape(product->getOperand(i).getType());
       ArrayRef<int64_t> other = getFeatureShape(product->getOperand(1 - i).getType());
-      if (!reshape || given.size() != shape.size() || other.size() != shape.size())
+      if (given.size() != shape.size() || other.size() != shape.size())
         return {};
       SmallVector<int64_t> kept;
       for (auto [axis, size] : llvm::enumerate(given))
@@ -187,12 +186,12 @@ struct RecognizePatterns : public gnnc::impl::RecognizePatternsBase<RecognizePat
           kept.push_back(size);
           own[i] *= other[axis] == 1 ? size : 1;
         }
-      if (getFeatureShape(reshape.getInput().getType()) != ArrayRef(kept))
-        return {};
-      operands[i] = reshape.getInput();
+      shapes[i] = kept;
     }
     if (std::min(own[0], own[1]) < kLeastOuter)
       return {};
+    for (unsigned i : {0u, 1u})
+      operands[i] = Rules(b, product.getLoc()).reshape(operands[i], shapes[i]);
     for (size_t axis = 0; axis < shape.size(); ++axis)
       all.push_back(int64_t(axis));
     return ContractOp::create(b, product.getLoc(), product.getType(), operands[0], labels[0], operands[1], labels[1],
