@@ -9,7 +9,8 @@
 // made for each row. The pattern is reduce sum (contract x, g) where nothing is summed inside a row and each operand
 // has axes of its own. Where owners are many (nodes, not types) each has few rows and its sum is as large as what a
 // sweep accumulates: then it stays with the sweeps if an operand would have to be stored for it, unless the sum is a
-// large matrix, as in linear attention within graphs.
+// large matrix, as in linear attention within graphs. What both operands sum over inside a row is an axis of the
+// product that is folded after it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +40,9 @@ constexpr int64_t kMostSwept = 1024;
 /// Operands are stored for sums of many owners too where both have at least so many numbers: a sweep would read and
 /// write the sum, of a thousand numbers and more, again for each row.
 constexpr int64_t kLeastStored = 32;
+/// Sums over features too, such as the steps that a convolution goes along, are added up for each of at most so many
+/// first.
+constexpr int64_t kMostSummed = 64;
 /// What a target adds up in one instruction, about.
 constexpr uint64_t kNumbersSideBySide = 16;
 
@@ -74,16 +78,19 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     };
     SmallVector<int64_t> batch, k, n;
     ArrayRef<int64_t> lhs = outer.getLhsLabels(), rhs = outer.getRhsLabels(), out = outer.getOutLabels();
+    SmallVector<int64_t> summed; // of both operands
     for (int64_t label : lhs) {
-      if (!llvm::is_contained(out, label))
+      bool isBoth = llvm::is_contained(rhs, label);
+      if (!isBoth && !llvm::is_contained(out, label))
         return decline("the product sums over features");
-      (llvm::is_contained(rhs, label) ? batch : k).push_back(label);
+      (!isBoth ? k : llvm::is_contained(out, label) ? batch : summed).push_back(label);
     }
     for (int64_t label : rhs) {
+      if (llvm::is_contained(lhs, label))
+        continue;
       if (!llvm::is_contained(out, label))
         return decline("the product sums over features");
-      if (!llvm::is_contained(lhs, label))
-        n.push_back(label);
+      n.push_back(label);
     }
     if (k.empty() || n.empty())
       return decline("an operand has no axis of its own");
@@ -99,6 +106,8 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
       return product;
     };
     bool isLarge = std::min(count(k), count(n)) >= kLeastStored;
+    if (!summed.empty() && (!isLarge || hasManyOwners(sum) || count(summed) > kMostSummed))
+      return decline("the product sums over features");
     if (hasManyOwners(sum) && !isLarge && !(isStored(outer.getLhs()) && isStored(outer.getRhs())))
       return decline("owners are many and have few rows each, and an operand would have to be stored");
     if (blocks && hasManyOwners(sum) && getFeatureElements(outer.getType()) <= kMostSwept)
@@ -127,6 +136,7 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     FlatSymbolRefAttr over = getResidency(left.getType()), along = sum.getAlongAttr();
     if (along.getValue() == kAllMap)
       along = {};
+    batch = joined(summed, batch);
     auto [x, gatherX] = readThrough(left);
     auto [g, gatherG] = readThrough(right);
     x = inLabelOrder(b, loc, x, lhs, joined(batch, k));
@@ -134,6 +144,7 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     SmallVector<int64_t> order = joined(joined(batch, k), n), features;
     for (int64_t label : order)
       features.push_back(sizes[label]);
+    auto own = ArrayRef(order).drop_front(summed.size());
     auto type = cast<RankedTensorType>(sum.getResult().getType());
     auto withFeatures = [&](ArrayRef<int64_t> shape) {
       FlatSymbolRefAttr space = getResidency(type);
@@ -141,7 +152,13 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     };
     Value result = mpk::OuterSumOp::create(b, loc, withFeatures(features), over, x, g, product(batch), product(k),
                                            product(n), gatherX, gatherG, along);
-    result = inLabelOrder(b, loc, result, order, out);
+    if (!summed.empty()) {
+      SmallVector<int64_t> ones(features), axes = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(summed.size())));
+      std::fill_n(ones.begin(), summed.size(), 1);
+      result = FoldOp::create(b, loc, withFeatures(ones), ReduceKind::Sum, result, axes);
+      result = ReshapeOp::create(b, loc, withFeatures(ArrayRef(features).drop_front(summed.size())), result);
+    }
+    result = inLabelOrder(b, loc, result, own, out);
     for (Operation *shape : llvm::reverse(shapes)) {
       Operation *clone = b.clone(*shape);
       clone->setOperand(0, result);

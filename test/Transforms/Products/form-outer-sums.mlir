@@ -156,7 +156,20 @@ func.func @of_large_messages(%x: tensor<?x32xf32, #mpdfg.on<@edge>>, %g: tensor<
   return %2 : tensor<?x32x40xf32, #mpdfg.on<@node>>
 }
 
-// A label that is summed inside a row.
+// The steps of a convolution: a matrix for each of them first.
+// CHECK-LABEL: @summed_steps
+// CHECK: %[[Y:.*]] = mpk.outer_sum over @node(%{{.*}}, %{{.*}}) batch 8 k 32 n 40 : {{.*}} -> tensor<8x32x40xf32>
+// CHECK: %[[F:.*]] = mpdfg.fold sum %[[Y]] [0] : tensor<8x32x40xf32> -> tensor<1x32x40xf32>
+// CHECK: mpdfg.reshape %[[F]] : tensor<1x32x40xf32> -> tensor<32x40xf32>
+func.func @summed_steps(%x: tensor<?x32x8xf32, #mpdfg.on<@node>>, %g: tensor<?x8x40xf32, #mpdfg.on<@node>>)
+    -> tensor<32x40xf32> {
+  %0 = mpdfg.contract %x [0, 2], %g [2, 1] -> [0, 1] : tensor<?x32x8xf32, #mpdfg.on<@node>>,
+    tensor<?x8x40xf32, #mpdfg.on<@node>> -> tensor<?x32x40xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.reduce sum %0 along @all : tensor<?x32x40xf32, #mpdfg.on<@node>> -> tensor<32x40xf32>
+  return %1 : tensor<32x40xf32>
+}
+
+// A label that is summed inside a row, where matrices are small.
 // CHECK-LABEL: @summed_label
 // CHECK-NOT: mpk.outer_sum
 // CHECK: return
