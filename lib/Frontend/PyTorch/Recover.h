@@ -324,6 +324,7 @@ private:
   };
   std::map<int, Filling> fillings;             ///< of what was put into rows, by value
   std::map<std::pair<int, int>, int> atFilled; ///< by value and layout
+  static std::string exactly(double number);
   Tensor filledUp(Tensor x, int layout, double fill);
   int numbersLike(double number, const std::vector<int> &axes);
   std::set<int> zeros; ///< values that are 0 everywhere, with axes

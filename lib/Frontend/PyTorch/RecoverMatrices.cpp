@@ -61,7 +61,9 @@ std::optional<Tensor> Recover::identityInRows(const std::vector<SymbolicExpr> &s
     const SymbolicExpr size = program.spaces[size_t(rows.elements)].size;
     Index own = call("arange", {constant(0), sizeIndex(size), constant(1)}, size);
     const int same = mapOf(own, rows.elements, rows.elements);
-    matrixEnds.try_emplace(rows.elements, std::array<int, 2>{same, same});
+    const std::array<int, 2> ends = {same, same};
+    if (matrixEnds.try_emplace(rows.elements, ends).first->second != ends)
+      return std::nullopt;
     return matrixIn(layout, rows.elements, oneOn(same, layout));
   }
   return std::nullopt;

@@ -21,6 +21,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <cstdio>
 #include <limits>
 
 using namespace gnnc;
@@ -28,12 +29,19 @@ using namespace gnnc::frontend::pytorch;
 
 using Kind = Dim::Kind;
 
+/// A number to the last bit: what differs in it is another value.
+std::string Recover::exactly(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%a", number);
+  return text;
+}
+
 /// What is put into rows that are filled up with `fill`, as a value of its own: other values of the same elements have
 /// nothing at filled places.
 Tensor Recover::filledUp(Tensor x, int layout, double fill) {
   Operation zero;
   zero.op = Op::Number;
-  zero.text = "filled up in rows " + std::to_string(layout) + " with " + std::to_string(fill);
+  zero.text = "filled up in rows " + std::to_string(layout) + " with " + exactly(fill);
   x.value = program.binary("+", x.value, program.add(zero));
   fillings[x.value] = {layout, fill};
   return x;
@@ -101,6 +109,8 @@ int Recover::atFilledPlaces(int value, int layout) {
   } else if (maskedScores.count(value)) {
     result = program.binary("+", numbersLike(0, program.axesOf(value)),
                             program.number(-std::numeric_limits<double>::infinity()));
+  } else if (auto side = maskedWeights.find(value); side != maskedWeights.end() && side->second < 0) {
+    result = numbersLike(0, program.axesOf(value));
   } else if (operation.space == rows.rows) {
     result = value;
   } else if (operation.op == Op::Move && operation.map == rows.along) {
@@ -138,6 +148,8 @@ int Recover::foldFilledUp(const std::string &function, const Tensor &x, int layo
       return program.binary("*", x.value, length);
     return x.value;
   }
+  if (function == "logsumexp" && maskedScores.count(x.value)) // whose exponentials are 0 there
+    return program.reduce(function, x.value, rows.along);
   if (function != "sum" && function != "mean" && function != "max" && function != "min")
     throw Refusal{"'" + function +
                   "' of rows of equal length would see what is behind their elements; fold the elements "

@@ -139,7 +139,7 @@ std::optional<Tensor> Recover::inRows(const Tensor &x, const std::vector<Symboli
 Tensor Recover::constantInRows(Tensor like, InRows numbers) {
   Operation number;
   number.op = Op::Number;
-  number.text = "in rows " + std::to_string(numbers.present) + " " + std::to_string(numbers.absent);
+  number.text = "in rows " + exactly(numbers.present) + " " + exactly(numbers.absent);
   number.number = numbers.present;
   like.value = program.add(number);
   rowNumbers[like.value] = numbers;
@@ -238,8 +238,7 @@ void Recover::checkRows(const NormalNode &node) {
     bool isWell = is(known);
     if (is(others))
       isWell =
-          x.dims.at(axisNumber(node, "dim", node.op == "glu" ? -1 : 0, x.dims.size() + (node.op == "stack"))).layout <
-          0;
+          node.op == "stack" || x.dims.at(axisNumber(node, "dim", node.op == "glu" ? -1 : 0, x.dims.size())).layout < 0;
     if (node.op == "slice" && isWhole(node, x))
       isWell = true;
     if (node.op == "max" || node.op == "min")

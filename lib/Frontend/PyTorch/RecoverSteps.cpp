@@ -71,8 +71,7 @@ Tensor Recover::convolved(Tensor x, const Tensor &weight, int64_t steps, int64_t
   return concat(results, 1);
 }
 
-/// Along one axis; of two, along the one that the kernel has places along.
-/// What a convolution does along the one axis that its kernel goes along.
+/// What a convolution does along one axis: of two, the one that the kernel has places along.
 Recover::Steps Recover::stepsOf(const NormalNode &node, const Tensor &weight) {
   size_t rank = weight.dims.size();
   if (node.op == "convolution" && flag(node, "transposed", false))

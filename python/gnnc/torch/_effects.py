@@ -282,8 +282,8 @@ def watched_trace(
     try:
         with recorded(model, reads) as recorder, _watched_hooks(model), _without_gradient_hooks():
             yield assigned
-        for member, name in ((member, name) for (_, name), (member, _) in recorder.written.items()):
-            if name in member._buffers:
+        for (_, name), (member, value) in recorder.written.items():
+            if name in member._buffers and isinstance(value, Tensor):
                 assigned.add((id(member), name))
         with warnings.catch_warnings():
             warnings.simplefilter("always")

@@ -82,7 +82,8 @@ _CHECKS = (
 def _results(
     program: ExportedProgram, chosen: fx.Node, model: torch.nn.Module, leaves: Sequence[Any], seed: int
 ) -> list[Tensor]:
-    """The results, and the gradients of parameters, buffers and arguments."""
+    """The results, the integers that are in buffers then, and the gradients of parameters, buffers and arguments. Writing to
+    a buffer of floats is an error here, so both sides may differ in it."""
     noise = torch.Generator().manual_seed(seed)
 
     def another(x: Any) -> Any:
@@ -118,7 +119,8 @@ def _results(
         slopes: Sequence[Any] = [None] * len(wanted)
         if isinstance(total, Tensor):
             slopes = torch.autograd.grad(total, wanted, allow_unused=True)
-    return [*results, *(torch.zeros_like(x) if slope is None else slope for x, slope in zip(wanted, slopes))]
+    counted = [each for each in given if isinstance(each, Tensor) and not each.is_floating_point()]
+    return [*results, *counted, *(torch.zeros_like(x) if slope is None else slope for x, slope in zip(wanted, slopes))]
 
 
 def _is_equal(a: Tensor, b: Tensor) -> bool:

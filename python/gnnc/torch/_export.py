@@ -356,7 +356,11 @@ def _exported(
                         assigned = left_out(model, seen, program)
                     if assigned:
                         more = assigning(model, assigned)
-                        program = torch.export.export(more, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
+                        again = contextlib.nullcontext() if strict else watched_trace(model, Reads(), args, kwargs)
+                        with again:
+                            program = torch.export.export(
+                                more, args, kwargs or None, dynamic_shapes=shapes, strict=strict
+                            )
                         add_copies(program, assigned)
                 return program, way
             except Error:

@@ -5,6 +5,7 @@ edges, beside eager."""
 
 from __future__ import annotations
 
+import copy
 import unittest
 from collections.abc import Callable
 
@@ -54,6 +55,10 @@ FOLDS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "parts": lambda rows, mask: torch.cat([rows[..., :2], rows.view(*rows.shape[:2], 2, 3).sum(-1)], -1).sum(1),
     "centred": lambda rows, mask: (rows - rows.mean(1, keepdim=True)).square().mean(1),
     "norms": lambda rows, mask: (rows / rows.norm(dim=-1, keepdim=True)).sum(1),
+    "stacked": lambda rows, mask: torch.stack([rows, rows.square()], -1).sum((1, 3)),
+    "spread": lambda rows, mask: rows.var(1) + rows.std(1, unbiased=False),
+    "tiny": lambda rows, mask: 1e7 * rows.masked_fill(~mask[..., None], 1e-7).sum(1)
+    - 2e7 * rows.masked_fill(~mask[..., None], 3e-7).sum(1),
     "back": lambda rows, mask: (rows * rows.sum(1, keepdim=True))[mask],
     "written": lambda rows, mask: _written(rows).sum(1),
     "ones": lambda rows, mask: torch.einsum("blf,bl->bf", rows, torch.ones(rows.shape[:2], dtype=rows.dtype)),
@@ -131,6 +136,43 @@ USES: tuple[Callable[[Tensor, Tensor], Tensor], ...] = (
 
 
 class Padding(TorchTest):
+    def test_sums_of_exponentials(self) -> None:
+        """Of graphs that have nodes: PyTorch's softmax of none is not a number."""
+        folds = (
+            lambda rows, mask: rows.masked_fill(~mask[..., None], -torch.inf).logsumexp(1),
+            lambda rows, mask: (rows.masked_fill(~mask[..., None], -torch.inf).softmax(1) * rows).sum(1),
+        )
+        graphs = [graph for graph in batches() if graph[1].bincount().min() > 0]
+        self.assertLikeEager(Folded(*folds).double(), graphs, 1e-9)
+
+    def test_fillings_that_differ_a_little(self) -> None:
+        class Two(nn.Module):
+            def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+                first, second = (to_dense_batch(x, batch, fill_value=fill)[0] for fill in (1e-7, 3e-7))
+                return 1e7 * (first.sum(1) + 2 * second.sum(1)) + x.sum()
+
+        self.assertLikeEager(Two(), batches(), 1e-6)
+
+    def test_statistics_of_batches(self) -> None:
+        """As PyTorch Geometric's dense networks have them; running statistics too."""
+
+        class Net(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.linear, self.norm, self.other = nn.Linear(4, 6), nn.BatchNorm1d(6), nn.BatchNorm1d(6)
+
+            def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+                rows, mask = to_dense_batch(x, batch)
+                rows = self.norm(self.linear(rows).view(-1, 6)).view(*mask.shape, 6).relu()
+                return self.other(rows.transpose(1, 2)).transpose(1, 2)[mask]
+
+        module = Net().double().train()
+        eager = copy.deepcopy(module)
+        fast = gnnc.compile(module, batches()[0])
+        for x, batch in batches():
+            self.assertClose(fast(x, batch).detach(), eager(x, batch).detach(), 1e-9)
+            self.assertClose(list(module.buffers()), list(eager.buffers()), 1e-9)
+
     def test_matrices_of_edges(self) -> None:
         for values in (None, 0):
             with self.subTest(values=values):

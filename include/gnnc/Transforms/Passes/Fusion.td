@@ -248,7 +248,9 @@ def SplitUnrelatedRows : Pass<"split-unrelated-rows", "::mlir::ModuleOp"> {
     A sweep is cut along its parallel axes until a row's numbers fit the registers, and everything is repeated for each
     tile. Where results, or the parts of a joined result, come from long rows (more than 512 numbers) whose axes are not
     those of another, that would be tiles of the one for each tile of the other. They get sweeps of their own, which make
-    again what they have in common, as tiles do anyway, and a last one joins parts.
+    again what they have in common, as tiles do anyway, and a last one joins parts. Shared
+    values have no owners to be cut by: they are apart where loops over all axes would take many more steps than they
+    have numbers.
 
     ```mlir
     func.func @f(%s: !node1, %a: tensor<600xf32>, %b: tensor<700xf32>) -> (!node600, !node700) {

@@ -127,7 +127,9 @@ def FormOuterSums : Pass<"form-outer-sums", "::mlir::ModuleOp"> {
   let summary = "Turn gradients of weights into matrix products";
   let description = [{
     A sum of outer products of two values, over all rows or along a map, becomes `mpk.outer_sum`. The outer product is
-    never computed.
+    never computed. Along a map to a space that is not static, that is done where both operands are in memory anyway or
+    have 32 numbers or more. Features that the product sums over, as a convolution's gradient does over steps, become
+    a batch of sums, which are folded.
 
     ```mlir
     func.func @f(%x: !node64, %g: !node16) -> tensor<64x16xf32> {
@@ -151,9 +153,9 @@ def FormProducts : Pass<"form-products", "::mlir::ModuleOp"> {
   let summary = "Turn contractions with a weight into matrix products";
   let description = [{
     A contraction of a value on a space with a shared weight that has axes of its own becomes `mpk.product` on the
-    rows of the space. A weight that is broadcast from another space along a map m becomes the weight of group m (R3).
-    Operands are transposed to [batch, rows, k] and [batch, k, n] where needed. Contractions without such an axis
-    (scores, products within a row) are left to the body of a sweep. With `hoist`, a value that was broadcast is
+    rows of the space. A weight that is broadcast from another space along a map m becomes the weight of group m (R3);
+    if that space is not static, only where k and n are 32 or more, and m is total and known with the graph. Operands
+    are transposed to [batch, rows, k] and [batch, k, n] where needed. Contractions without such an axis (scores, products within a row) are left to the body of a sweep. With `hoist`, a value that was broadcast is
     multiplied before the broadcast (R1).
 
     ```mlir

@@ -45,7 +45,9 @@ def RecognizePatterns : Pass<"recognize-patterns", "::mlir::ModuleOp"> {
   let description = [{
     The exponential of x, with or without its maximum subtracted, divided by its sum, all along one total map, is a
     softmax. A sum divided by the number of members (1 for none) is a mean. The sum of a constant is a degree. In one
-    piece these can be computed online, or cost nothing.
+    piece these can be computed online, or cost nothing. A product of a column and a row of 32 numbers or more is a
+    contraction that sums nothing, so that its sums become matrix products. Values that are transposed, joined and
+    transposed back are joined along another axis.
 
     ```mlir
     func.func @f(%x: !edge8) -> !edge8 {
