@@ -235,6 +235,11 @@ void choose(gnnc_context &context, const Call &call, const StepRec &record, cons
     runInBlocks(context, search, blocks.rows, blocks.blockRows, findTop);
     break;
   }
+  case StepKind::Farthest: {
+    FarthestSearch search{from, buffers[1], buffers[2], deciding.rowElements, isDouble};
+    runInBlocks(context, search, blocks.rows, blocks.blockRows, findFarthest);
+    break;
+  }
   case StepKind::Within: {
     const int32_t *belongs = selection.numMaps ? indices[5] : nullptr;
     int64_t groups = selection.numMaps ? extents[model.map(model.list(selection.mapsAt)[1]).to] : 1;

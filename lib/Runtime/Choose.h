@@ -100,7 +100,17 @@ struct TopSearch {
   bool isDouble;
 };
 
+/// A search for points that are far from each other.
+struct FarthestSearch {
+  Candidates from;
+  const void *points; ///< by element
+  void *distances;    ///< room for one of each element to choose from
+  int64_t width;
+  bool isDouble;
+};
+
 /// Finds them for owners [begin, end).
+void findFarthest(const FarthestSearch &search, int64_t begin, int64_t end);
 void findTop(const TopSearch &search, int64_t begin, int64_t end);
 
 } // namespace gnnc::runtime

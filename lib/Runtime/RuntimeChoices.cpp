@@ -11,6 +11,7 @@
 
 #define GNNC_RUNTIME_PARTS
 #include "Choose.cpp"
+#include "Farthest.cpp"
 #include "Nearest.cpp"
 #include "Selection.cpp"
 #include "Top.cpp"

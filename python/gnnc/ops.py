@@ -1,6 +1,7 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Graphs that a PyTorch module makes of values: neighbours by distance, and elements with the best scores.
+"""Graphs that a PyTorch module makes of values: neighbours by distance, and elements with the best scores or far from
+each other.
 
 These functions run eagerly, on any device, and are what :func:`gnnc.compile` and :func:`gnnc.export` understand: the
 edges they give become part of the object, which finds them at each run. Signatures are PyTorch Geometric's, and so are
@@ -16,7 +17,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["knn", "knn_graph", "radius", "radius_graph", "topk"]
+__all__ = ["fps", "knn", "knn_graph", "radius", "radius_graph", "topk"]
 
 _MOST_AT_ONCE = 1 << 24  # numbers of differences that the eager search holds at a time
 
@@ -135,6 +136,33 @@ def _top(scores: Tensor, k: int, ratio: float, groups: Tensor | None) -> Tensor:
 @_top.register_fake
 def _(scores: Tensor, k: int, ratio: float, groups: Tensor | None) -> Tensor:
     return scores.new_empty((torch.library.get_ctx().new_dynamic_size(min=2),), dtype=torch.long)
+
+
+@torch.library.custom_op("gnnc::farthest", mutates_args=())
+def _farthest(points: Tensor, k: int, ratio: float, groups: Tensor | None) -> Tensor:
+    device = points.device
+    if groups is None:
+        groups = torch.zeros(points.size(0), dtype=torch.long, device=device)
+    sizes = torch.bincount(groups)
+    table = _by_group(groups, sizes.numel())
+    limits = sizes.clamp(max=k) if ratio == 0 else (ratio * sizes.to(points.dtype)).ceil().long()
+    most = int(limits.max()) if limits.numel() else 0
+    # The distance to the nearest chosen point; what is chosen has -2, and a distance that is not a number -1.
+    nearest = torch.where(table >= 0, torch.inf, -2.0).to(points.dtype)
+    rows, all_groups = points[table.clamp(min=0)], torch.arange(sizes.numel(), device=device)
+    chosen = torch.full((sizes.numel(), most), -1, dtype=torch.long, device=device)
+    for place in range(most):
+        best = nearest.argmax(1)
+        chosen[:, place] = torch.where(place < limits, table[all_groups, best], -1)
+        nearest[all_groups, best] = -2.0
+        distances = (rows - rows[all_groups, best][:, None]).square().sum(-1)
+        nearest = torch.where(nearest >= 0, torch.minimum(nearest, distances).nan_to_num(-1.0, torch.inf), nearest)
+    return chosen[chosen >= 0]
+
+
+@_farthest.register_fake
+def _(points: Tensor, k: int, ratio: float, groups: Tensor | None) -> Tensor:
+    return points.new_empty((torch.library.get_ctx().new_dynamic_size(min=2),), dtype=torch.long)
 
 
 def _rows(x: Tensor, name: str) -> Tensor:
@@ -260,6 +288,27 @@ def radius_graph(
     needed, and taken for compatibility.
     """
     return _directed(_pairs(x, x, max_num_neighbors, batch, batch, others=not loop, radius=r), flow)
+
+
+def fps(
+    x: Tensor,
+    batch: Tensor | None = None,
+    ratio: float = 0.5,
+    random_start: bool = False,
+    batch_size: int | None = None,
+) -> Tensor:
+    """The numbers [K] of ceil(ratio * n) of the n points `x` [N, F] in each batch, far from each other.
+
+    The first of a batch is chosen first, and then again and again the point whose nearest chosen one is farthest away;
+    of equally far ones that with the smaller number. No point is chosen twice. `random_start` must be False, unlike
+    PyTorch Geometric's default: what is chosen is the same in each run. `batch_size` is not needed, and taken for
+    compatibility.
+    """
+    if random_start:
+        raise ValueError("random_start: a random first point is not supported; pass random_start=False")
+    if not 0 < ratio <= 1:
+        raise ValueError(f"ratio: expected a part above 0 and up to 1, found {ratio}")
+    return _farthest(_rows(x if x.dim() < 3 else x.flatten(1), "x").detach(), 0, float(ratio), batch)
 
 
 def topk(x: Tensor, ratio: float | int, batch: Tensor | None = None) -> Tensor:

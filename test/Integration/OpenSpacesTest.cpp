@@ -92,6 +92,31 @@ TEST(OpenSpaces, BestScores) {
              " output y = sum(x.best.src, along: all) }");
 }
 
+/// Points that are far from each other, in the order in which they are chosen, and layers of what is near them.
+TEST(OpenSpaces, FarthestPoints) {
+  for (const char *limit : {"ratio: 0.3", "k: 4", "ratio: 1"})
+    for (bool equalPoints : {false, true})
+      for (const char *width : {"1", "3", "5"})
+        compareAll("model M { input pos: node[d = " + std::string(width) + "], weight: node[]\n space far = fps(pos, " +
+                       limit +
+                       ", along: batch)\n map place: node -> far = last(far, far.src)\n"
+                       " space near = radius(pos, r: 0.7, max: 8, of: pos.far.src, along: batch | far.dst)\n"
+                       " let w = weight.far.src\n output y = sum(pos.far.src * w, along: far.dst)\n"
+                       " output up = pos * w.place\n output n = degree(near.src)\n"
+                       " output s = sum(sum(pos.near.src * w.near.dst, along: near.dst), along: far.dst) }",
+                   /*gradient=*/false, equalPoints);
+  std::string text = "model M { input pos: node[d = 3], x: node[c = 4]\n"
+                     " space far = fps(pos, ratio: 0.4, along: batch)\n"
+                     " space near = knn(pos, k: 3, of: pos.far.src, along: batch | far.dst)\n"
+                     " let r = pos.near.src - pos.far.src.near.dst\n"
+                     " let h = max(relu(Linear(concat(x.near.src, r, axis: b), out: 8)), along: near.dst)\n"
+                     " output y = max(tanh(Linear(h, out: 6)), along: far.dst) }";
+  compareAll(text);
+  compareAll(text, /*gradient=*/true);
+  compareAll("model M { input pos: node[d = 3], x: node[c = 4]\n space far = fps(pos, k: 9)\n"
+             " output y = sum(x.far.src, along: all) }");
+}
+
 /// Some elements, whatever they are: networks on them, sums over them and along the maps of all.
 TEST(OpenSpaces, KeptElements) {
   std::string text = "model M { input x: node[c = 4], weight: node[]\n"

@@ -19,7 +19,9 @@
 namespace gnnc::mpdfg {
 
 /// Whether the operation says where a map leads.
-inline bool isChoice(mlir::Operation *op) { return llvm::isa_and_nonnull<NearestOp, WithinOp, TopOp, KeepOp>(op); }
+inline bool isChoice(mlir::Operation *op) {
+  return llvm::isa_and_nonnull<NearestOp, WithinOp, TopOp, FarthestOp, KeepOp>(op);
+}
 /// The map to what a choice chooses.
 mlir::FlatSymbolRefAttr getChosenMap(mlir::Operation *choice);
 /// The map from there to whom it is chosen for; of what is kept, the same.

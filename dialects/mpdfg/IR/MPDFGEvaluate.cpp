@@ -349,6 +349,37 @@ static ChosenElements chooseFirst(Operation *op, const GraphData &graph,
   return result;
 }
 
+/// Members that are far from each other, for each of the base.
+static ChosenElements chooseFarthest(FarthestOp op, const RefTensor &points, bool isDouble, const GraphData &graph) {
+  SpaceOp space = getSelection(op);
+  ArrayRef<int64_t> owners = graph.map(cast<FlatSymbolRefAttr>((*space.getMaps())[1]).getValue()).target;
+  ChosenElements result;
+  for (int64_t owner = 0; owner < graph.extent(*space.getBase()); ++owner) {
+    // Not a number is behind all else; infinitely far at first, so that the first one is chosen first.
+    std::vector<std::pair<int64_t, double>> members;
+    for (int64_t element = 0; element < graph.extent(*space.getOf()); ++element)
+      if (owners[size_t(element)] == owner)
+        members.push_back({element, std::numeric_limits<double>::infinity()});
+    for (int64_t left = mostChosen(space, int64_t(members.size())); left > 0; --left) {
+      auto farthest = llvm::max_element(members, [](const auto &a, const auto &b) {
+        bool isNumber = !std::isnan(a.second), isOther = !std::isnan(b.second);
+        return isNumber != isOther ? isOther : isNumber && a.second < b.second;
+      });
+      int64_t chosen = farthest->first;
+      members.erase(farthest);
+      result.owners.push_back(owner);
+      result.chosen.push_back(chosen);
+      for (auto &[element, nearest] : members) {
+        double distance = isDouble ? squaredDistance<double>(points.row(element), points.row(chosen), points.width())
+                                   : squaredDistance<float>(points.row(element), points.row(chosen), points.width());
+        if (!(distance >= nearest) && !std::isnan(nearest))
+          nearest = distance;
+      }
+    }
+  }
+  return result;
+}
+
 int64_t mpdfg::mostChosen(SpaceOp space, int64_t available) {
   int64_t most = *space.getMost();
   if (FloatAttr ratio = space.getRatioAttr()) {
@@ -372,6 +403,8 @@ ChosenElements mpdfg::chooseElements(Operation *op, ArrayRef<const RefTensor *> 
   }
   if (isa<TopOp>(op))
     return chooseFirst(op, graph, [&](int64_t, int64_t element) { return -first.data[size_t(element)]; });
+  if (auto farthest = dyn_cast<FarthestOp>(op))
+    return chooseFarthest(farthest, first, isDouble, graph);
   auto distance = [&](int64_t owner, int64_t element) {
     const RefTensor &queries = *operands[1];
     return isDouble ? squaredDistance<double>(first.row(element), queries.row(owner), first.width())
@@ -401,6 +434,9 @@ FailureOr<RefTensor> WithinOp::evaluate(Operands operands, const GraphData &grap
   return chooseElements(*this, operands, graph).numbers();
 }
 FailureOr<RefTensor> TopOp::evaluate(Operands operands, const GraphData &graph) {
+  return chooseElements(*this, operands, graph).numbers();
+}
+FailureOr<RefTensor> FarthestOp::evaluate(Operands operands, const GraphData &graph) {
   return chooseElements(*this, operands, graph).numbers();
 }
 FailureOr<RefTensor> KeepOp::evaluate(Operands operands, const GraphData &graph) {

@@ -305,6 +305,25 @@ def TopOp : MPDFG_Op<"top", [DeclareOpInterfaceMethods<EvaluateOpInterface>,
   let assemblyFormat = "$scores `along` $along `owner` $owner attr-dict `:` type($scores) `->` type($result)";
 }
 
+def FarthestOp : MPDFG_Op<"farthest", [DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                                       DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "chooses for each element points that are far from each other";
+  let description = [{
+    Like `top`, but by the distance of rows: first the member with the smallest number, then again and again the member
+    whose nearest point chosen so far is farthest away; of equally far ones the one with the smaller number. Distances
+    are sums of squares, as `nearest` has them. Those that are not a number come last, and no member is chosen twice.
+
+    Example:
+    ```mlir
+    %centres = mpdfg.farthest %pos along @centres.src owner @centres.dst
+      : tensor<?x3xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@centres>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$points, FlatSymbolRefAttr:$along, FlatSymbolRefAttr:$owner);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$points `along` $along `owner` $owner attr-dict `:` type($points) `->` type($result)";
+}
+
 def KeepOp : MPDFG_Op<"keep", [DeclareOpInterfaceMethods<EvaluateOpInterface>,
                                DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "chooses the elements on which a value is not zero";

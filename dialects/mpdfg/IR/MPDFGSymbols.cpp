@@ -327,15 +327,15 @@ static LogicalResult verifyChoice(Operation *op, bool isOpen, SymbolTableCollect
   // What decides: values on what is chosen from, and then values on what it is chosen for.
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     if (failed(verifyOn(op, operand.getType(), i == 0 ? map.getToAttr() : space.getBaseAttr(),
-                        i > 0                       ? "queries"
-                        : op->getNumOperands() == 2 ? "points"
-                                                    : "operand",
+                        i > 0                    ? "queries"
+                        : isa<TopOp, KeepOp>(op) ? "operand"
+                                                 : "points",
                         symbols)))
       return failure();
     Type element = cast<RankedTensorType>(operand.getType()).getElementType();
     if (!element.isF32() && !element.isF64())
       return op->emitOpError() << "expected rows of f32 or f64, found " << element;
-    if (op->getNumOperands() == 1 && !getFeatureShape(operand.getType()).empty())
+    if (isa<TopOp, KeepOp>(op) && !getFeatureShape(operand.getType()).empty())
       return op->emitOpError() << "expected one number for each element, found " << operand.getType();
   }
   Type type = op->getResult(0).getType();
@@ -365,10 +365,17 @@ LogicalResult WithinOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyChoice(*this, /*isOpen=*/true, symbols);
 }
 
-LogicalResult TopOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (SpaceOp space = getSelection(*this); !space || !space.getMaps() || !isa<UnitAttr>((*space.getMaps())[0]))
-    return emitOpError() << "expected a selection for the elements to which a map leads";
-  return verifyChoice(*this, /*isOpen=*/false, symbols);
+/// Members of each element to which a map leads are chosen.
+static LogicalResult verifyChoiceOfMembers(Operation *op, SymbolTableCollection &symbols) {
+  if (SpaceOp space = getSelection(op); !space || !space.getMaps() || !isa<UnitAttr>((*space.getMaps())[0]))
+    return op->emitOpError() << "expected a selection for the elements to which a map leads";
+  return verifyChoice(op, /*isOpen=*/false, symbols);
+}
+
+LogicalResult TopOp::verifySymbolUses(SymbolTableCollection &symbols) { return verifyChoiceOfMembers(*this, symbols); }
+
+LogicalResult FarthestOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyChoiceOfMembers(*this, symbols);
 }
 
 LogicalResult KeepOp::verifySymbolUses(SymbolTableCollection &symbols) {

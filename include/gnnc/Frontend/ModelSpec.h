@@ -133,10 +133,11 @@ enum class OpCode {
   Spread,   ///< a shared value whose first axis has the extent of the static space `residency`, as a value on it
   Detach,   ///< identity without a gradient
   // Choices, which say where the Chosen map `map` leads:
-  Nearest, ///< to the rows of operands[0] that are nearest to those of operands[1]
-  Within,  ///< to those that are nearer than `number`; and where its space's Owner map leads
-  Top,     ///< to the elements with the largest operands[0]
-  Keep,    ///< and where the Inclusion map `map` leads: to elements on which operands[0] is neither 0 nor NaN
+  Nearest,  ///< to the rows of operands[0] that are nearest to those of operands[1]
+  Within,   ///< to those that are nearer than `number`; and where its space's Owner map leads
+  Top,      ///< to the elements with the largest operands[0]
+  Farthest, ///< to elements whose rows of operands[0] are far from each other
+  Keep,     ///< and where the Inclusion map `map` leads: to elements on which operands[0] is neither 0 nor NaN
 };
 inline bool isChoice(OpCode op) { return op >= OpCode::Nearest; }
 

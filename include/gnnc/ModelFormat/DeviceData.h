@@ -152,7 +152,17 @@ struct Within {
   int *chosen;
   Int64 numQueries, numPoints, width, most, others, square;
 };
-constexpr int kNearestThreads = 128;
+/// A search for points that are far from each other; a block searches in a group.
+struct Farthest {
+  const void *points;
+  const int *pointers; ///< of each group: where its positions begin
+  const int *members;  ///< the point at each position; null: itself
+  const int *owners;   ///< [groups + 1]: where what is chosen for each begins in `chosen`
+  void *nearest;       ///< by position: room for the distance to the nearest point chosen so far
+  int *chosen;
+  Int64 numGroups, width;
+};
+constexpr int kNearestThreads = 128, kFarthestThreads = 512;
 constexpr int kQueriesOfBlock32 = 32, kQueriesOfBlock64 = 16;
 
 //===----------------------------------------------------------------------===//

@@ -25,7 +25,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 18;
+constexpr int64_t kTableVersion = 19;
 
 //===----------------------------------------------------------------------===//
 // Spaces and maps: meanings as in include/gnnc/Frontend/ModelSpec.h
@@ -147,6 +147,9 @@ enum class StepKind : int64_t {
   // Those with the largest numbers in buffer 1 into buffer 0. Indices as above; where each element of the base is the
   // place itself, the first index of where they belong is any.
   Top,
+  // Those that are far from each other by their rows in buffer 1, into buffer 0. Indices as Top has them; on a CPU
+  // buffer 2 is room for a distance of each element that is chosen from.
+  Farthest,
   // For an open selection: the elements on which buffer 1 is not 0. One index, as Within has it.
   Keep,
   // Collectives, which have no code, map, space or indices. All ranks have the same ones in the same order.

@@ -344,6 +344,9 @@ Value Importer::importValue(Id id) {
   case OpCode::Top:
     return TopOp::create(builder, loc, typeOfNumbers(type), operand(0), mapRef(value.map),
                          mapRef(ownersOf(value.residency)));
+  case OpCode::Farthest:
+    return FarthestOp::create(builder, loc, typeOfNumbers(type), operand(0), mapRef(value.map),
+                              mapRef(ownersOf(value.residency)));
   case OpCode::Keep:
     return KeepOp::create(builder, loc, typeOfNumbers(type), operand(0), mapRef(value.map));
   }

@@ -60,6 +60,14 @@ private:
 
 } // namespace
 
+/// The words before a colon in `sum(x, along: map, over: axes)`, each with what comes after it.
+static void forEachNamed(StringRef usage, llvm::function_ref<void(StringRef name, StringRef value)> visit) {
+  for (size_t colon = usage.find(": "); colon != StringRef::npos; colon = usage.find(": ", colon + 1)) {
+    size_t begin = usage.find_last_of(" (", colon) + 1, end = usage.find_first_of(",)", colon);
+    visit(usage.slice(begin, colon), usage.slice(colon + 2, end));
+  }
+}
+
 static std::string signatureOf(const ast::LayerDecl &layer) {
   std::string text = layer.name.text + "(";
   for (const ast::Formal &formal : layer.formals) {
@@ -183,15 +191,10 @@ void CompletionObserver::onCall(const ast::Expr &call, const ast::LayerDecl *lay
               Twine(kinds[int(formal.kind)]) + (formal.defaultValue ? ", optional" : ""));
     return;
   }
-  // Words before a colon in `sum(x, along: map, over: axes)`.
-  std::string usage = builtinUsage(call.name);
-  for (size_t colon = usage.find(": "); colon != std::string::npos; colon = usage.find(": ", colon + 1)) {
-    size_t begin = usage.find_last_of(" (", colon) + 1;
-    std::string name = usage.substr(begin, colon - begin);
-    size_t end = usage.find_first_of(",)", colon);
+  forEachNamed(builtinUsage(call.name), [&](StringRef name, StringRef value) {
     if (!isGiven(name))
-      offer(Kind::Argument, name + ":", usage.substr(colon + 2, end - colon - 2));
-  }
+      offer(Kind::Argument, name + ":", value);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -269,6 +272,33 @@ static void offerKeywords(std::vector<Completion> &found) {
     found.push_back({Kind::Keyword, word, usage});
 }
 
+/// After `space name =`: how a space is made, and what its arguments are called.
+static void offerSpaceMakers(const Place &place, std::vector<Completion> &found) {
+  static constexpr std::pair<const char *, const char *> makers[] = {
+      {"filter", "filter(space, condition)"},
+      {"union", "union(space, ...)"},
+      {"distinct", "distinct(map, ...)"},
+      {"pairs", "pairs(map, map)"},
+      {"knn", "knn(x, k: count, of: value, along: map, self: bool)"},
+      {"radius", "radius(x, r: number, max: count, of: value, along: map, self: bool)"},
+      {"topk", "topk(score, k: count, ratio: number, along: map)"},
+      {"fps", "fps(x, k: count, ratio: number, along: map)"}};
+  StringRef line = place.before.substr(place.before.rfind('\n') + 1).ltrim();
+  auto [name, made] = line.split('=');
+  if (!name.starts_with("space ") || !line.contains('='))
+    return;
+  made = made.trim();
+  for (auto [word, usage] : makers) {
+    if (made.empty())
+      found.push_back({Kind::Function, word, usage});
+    else if (place.closers == ")" && made.ends_with(",") && made.starts_with((Twine(word) + "(").str()))
+      forEachNamed(usage, [&](StringRef argument, StringRef value) {
+        if (!made.contains((" " + argument + ":").str()))
+          found.push_back({Kind::Argument, (argument + ":").str(), value.str()});
+      });
+  }
+}
+
 /// What sizes that nobody knows are taken to be.
 static constexpr int64_t assumedSize = 12;
 
@@ -323,6 +353,7 @@ std::vector<Completion> gnnc::frontend::completeText(const std::string &name, co
   }
   if (place.isStatement)
     offerKeywords(found);
+  offerSpaceMakers(place, found);
   std::set<std::string> seen;
   llvm::erase_if(found, [&](const Completion &each) { return !seen.insert(each.label).second; });
   return found;

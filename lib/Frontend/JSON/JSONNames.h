@@ -48,7 +48,7 @@ inline constexpr JSONWord<OpCode> opCodes[] = {
     {OpCode::Degree, "degree"},     {OpCode::Random, "random"},     {OpCode::Identity, "identity"},
     {OpCode::Gradient, "gradient"}, {OpCode::Spread, "spread"},     {OpCode::Detach, "detach"},
     {OpCode::Nearest, "nearest"},   {OpCode::Within, "within"},     {OpCode::Top, "top"},
-    {OpCode::Keep, "keep"},
+    {OpCode::Farthest, "farthest"}, {OpCode::Keep, "keep"},
 };
 
 /// As a part of a `parts` map: the identity. Undefined is null.

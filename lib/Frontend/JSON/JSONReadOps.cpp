@@ -39,6 +39,7 @@ static llvm::ArrayRef<const char *> membersOf(OpCode op) {
       {OpCode::Nearest, {"along"}},
       {OpCode::Within, {"along", "radius"}},
       {OpCode::Top, {"along"}},
+      {OpCode::Farthest, {"along"}},
       {OpCode::Keep, {"along"}},
   };
   return members.at(op);
@@ -194,6 +195,10 @@ MaybeId JSONReader::buildOp(const Cursor &at, OpCode op, llvm::ArrayRef<Id> args
   case OpCode::Top:
     if (auto map = mapAt(at["along"]))
       return builder.top(args[0], *map, loc);
+    break;
+  case OpCode::Farthest:
+    if (auto map = mapAt(at["along"]))
+      return builder.farthest(args[0], *map, loc);
     break;
   case OpCode::Keep:
     if (auto map = mapAt(at["along"]))

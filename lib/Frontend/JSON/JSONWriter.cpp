@@ -272,6 +272,7 @@ private:
     case OpCode::Degree:
     case OpCode::Nearest:
     case OpCode::Top:
+    case OpCode::Farthest:
     case OpCode::Keep:
       object["along"] = model.maps[value.map].name;
       break;

@@ -198,6 +198,10 @@ MaybeId ModelBuilder::top(Id scores, Id chosen, Loc loc) {
   return choice(OpCode::Top, scores, chosen, 0, loc);
 }
 
+MaybeId ModelBuilder::farthest(Id points, Id chosen, Loc loc) {
+  return choice(OpCode::Farthest, points, chosen, 0, loc);
+}
+
 MaybeId ModelBuilder::keep(Id condition, Id inclusion, Loc loc) {
   if (checkValue(condition, loc) && !model.values[condition].axes.empty())
     return fail(loc, "expected one number for each element to keep it by, found " + describe(condition));

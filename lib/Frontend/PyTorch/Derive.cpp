@@ -130,8 +130,8 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
   if (index->function == "chosen" || index->function == "owner") {
     const Operation &choice = program.operations[size_t(choiceIn(index))];
     bool isChosen = index->function == "chosen";
-    int end = !isChosen && choice.text == "topk" ? program.maps[size_t(choice.map)].to
-                                                 : program.operations[size_t(choice.operands[isChosen ? 0 : 1])].space;
+    int end = !isChosen && isOfMembers(choice) ? program.maps[size_t(choice.map)].to
+                                               : program.operations[size_t(choice.operands[isChosen ? 0 : 1])].space;
     if (each.from != choice.space)
       return false;
     if (each.to == end && choice.text == "filter") {
@@ -157,10 +157,10 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
       (index->arguments[1]->function == "chosen" || index->arguments[1]->function == "owner")) {
     const Operation &choice = program.operations[size_t(choiceIn(index->arguments[1]))];
     bool isOwner = index->arguments[1]->function == "owner";
-    int middle = isOwner && choice.text == "topk" ? program.maps[size_t(choice.map)].to
-                                                  : program.operations[size_t(choice.operands[isOwner ? 1 : 0])].space;
+    int middle = isOwner && isOfMembers(choice) ? program.maps[size_t(choice.map)].to
+                                                : program.operations[size_t(choice.operands[isOwner ? 1 : 0])].space;
     // Where the best are the best of, which is known before they are chosen.
-    if (choice.text == "topk" && choice.map >= 0 && program.maps[choice.map].to == each.to &&
+    if (isOfMembers(choice) && choice.map >= 0 && program.maps[choice.map].to == each.to &&
         program.maps[choice.map].index && program.maps[choice.map].index->text == index->arguments[0]->text) {
       program.maps[map].form.kind = MapForm::Kind::Owner;
       return true;

@@ -68,7 +68,7 @@ std::string Emitter::choiceText(const Scope &scope, int value) const {
   auto own = [&] { return use(scope, choice.operands[0], 0); };
   if (choice.text == "filter")
     return text + spaceNames.at(program.operations[size_t(choice.operands[0])].space) + ", " + own() + ")";
-  if (choice.text == "topk") {
+  if (isOfMembers(choice)) {
     text +=
         own() + (choice.number != 0 ? ", ratio: " + numberText(choice.number) : ", k: " + std::to_string(choice.end));
     return text + (choice.map >= 0 ? ", along: " + mapName(scope, choice.map) : "") + ")";

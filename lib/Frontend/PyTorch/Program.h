@@ -103,6 +103,7 @@ enum class Op {
           ///< radius: the same for those nearer than `number`, `end` of them at most
           ///< topk: `end` (or, if `number` is not 0, that part) of those with the largest operands[0], for each element
           ///< that `map` leads to (-1: of all)
+          ///< fps: as many of those whose rows of operands[0] are far from each other
           ///< filter: those on which operands[0] is not 0
 };
 
@@ -118,6 +119,9 @@ struct Operation {
   std::vector<int> axes; ///< variables, in the order that the language gives them
   const Node *node = nullptr;
 };
+
+/// Whether a choice is of members of each element that its map leads to.
+inline bool isOfMembers(const Operation &choice) { return choice.text == "topk" || choice.text == "fps"; }
 
 class RecoveredProgram {
 public:

@@ -395,7 +395,8 @@ private:
 
   //===--- Neighbours from values (RecoverSelections.cpp) -----------------------===//
   void opNearest(const NormalNode &node);
-  void opTop(const NormalNode &node);
+  void opMembers(const NormalNode &node);
+  Tensor rowsOfPoints(const NormalNode &node, const char *name);
   int choose(Operation choice, const SymbolicExpr &length, const std::string &name, bool isTable = false);
   int onElements(const Tensor &x, const char *what, const char *hint = "");
   IndexLists keptWhere(int condition, const SymbolicExpr &length, int order = 0);

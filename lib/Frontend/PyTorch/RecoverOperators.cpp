@@ -129,7 +129,8 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
         {"_cdist_forward", &R::opPairDistances},
         {"torch.ops.gnnc.nearest.default", &R::opNearest},
         {"torch.ops.gnnc.within.default", &R::opNearest},
-        {"torch.ops.gnnc.top.default", &R::opTop},
+        {"torch.ops.gnnc.top.default", &R::opMembers},
+        {"torch.ops.gnnc.farthest.default", &R::opMembers},
     };
     auto add = [&](Handler handler, std::initializer_list<const char *> names) {
       for (const char *name : names)

@@ -243,8 +243,14 @@ static void conditionsOf(const RecoveredProgram &program, int value, std::vector
   }
 }
 
-/// The space of what two lists number.
-int Recover::groupsOf(const Index &first, const Index &second) {
+/// The space of what two lists number, or more: what is read at places that values choose is one of all that is there.
+int Recover::groupsOf(const Index &firstList, const Index &secondList) {
+  auto whole = [](Index list) {
+    while (list->function == "take" && isOfChosen(list->arguments[1]))
+      list = list->arguments[0];
+    return list;
+  };
+  const Index first = whole(firstList), second = whole(secondList);
   // One more than the largest number, of none as well.
   Index none = call("full", {constant(1), constant(-1)}, 1);
   Index all = first->text == second->text

@@ -7,7 +7,7 @@
 //
 // `gnnc::nearest` and `gnnc::within` give a list of pairs like any other, but for where it comes from: its two rows are
 // no lists of the graph but the maps of a space that the program chooses. As index expressions they are called `chosen`
-// and `owner`. `gnnc::top` and the places where a computed mask is true are one list, `chosen`.
+// and `owner`. `gnnc::top`, `gnnc::farthest` and the places where a computed mask is true are one list, `chosen`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,14 +41,7 @@ void Recover::opNearest(const NormalNode &node) {
       choice.operands.push_back(choice.operands[0]);
       break;
     }
-    Tensor x = tensor(node, name);
-    if (x.dims.size() == 2 && x.dims[1].kind != Dim::Kind::Axis)
-      x = withAxis(x, 1);
-    if (x.dims.size() != 2)
-      throw Refusal{"neighbours are chosen among rows [points, numbers], found " + shapeText(x.dims)};
-    if (x.dims[0].kind != Dim::Kind::Space || !resides(x, x.dims[0]))
-      throw Refusal{std::string(name) + " of shape " + shapeText(x.dims) +
-                    " are no rows of the graph's elements, such as a parameter or the same for all"};
+    Tensor x = rowsOfPoints(node, name);
     spaces.push_back(x.dims[0].id);
     choice.operands.push_back(x.value);
   }
@@ -92,12 +85,26 @@ int Recover::onElements(const Tensor &x, const char *what, const char *hint) {
   return x.value;
 }
 
-void Recover::opTop(const NormalNode &node) {
+/// Rows of elements that are compared by their distance.
+Tensor Recover::rowsOfPoints(const NormalNode &node, const char *name) {
+  Tensor x = tensor(node, name);
+  if (x.dims.size() == 2 && x.dims[1].kind != Dim::Kind::Axis)
+    x = withAxis(x, 1);
+  if (x.dims.size() != 2)
+    throw Refusal{"points are chosen among rows [points, numbers], found " + shapeText(x.dims)};
+  if (x.dims[0].kind != Dim::Kind::Space || !resides(x, x.dims[0]))
+    throw Refusal{std::string(name) + " of shape " + shapeText(x.dims) +
+                  " are no rows of the graph's elements, such as a parameter or the same for all"};
+  return x;
+}
+
+/// The elements with the best scores, or points that are far from each other.
+void Recover::opMembers(const NormalNode &node) {
   Operation choice;
   choice.op = Op::Choice;
-  choice.text = "topk";
-  Tensor scores = tensor(node, "scores");
-  choice.operands = {onElements(scores, "score")};
+  choice.text = has(node, "scores") ? "topk" : "fps";
+  Tensor scores = has(node, "scores") ? tensor(node, "scores") : rowsOfPoints(node, "points");
+  choice.operands = {has(node, "scores") ? onElements(scores, "score") : scores.value};
   choice.number = number(node, "ratio").value_or(0);
   choice.end = integer(node, "k", 0);
   if (has(node, "groups")) {
@@ -163,8 +170,8 @@ int Recover::numbersOf(const Index &list) {
   if (function == "chosen" || function == "owner") {
     const Operation &choice = program.operations[size_t(choiceIn(list))];
     bool isOwner = function == "owner";
-    return numbersIn(isOwner && choice.text == "topk" ? program.maps[size_t(choice.map)].to
-                                                      : program.operations[size_t(choice.operands[isOwner])].space);
+    return numbersIn(isOwner && isOfMembers(choice) ? program.maps[size_t(choice.map)].to
+                                                    : program.operations[size_t(choice.operands[isOwner])].space);
   }
   const Index &from = function == "take" ? list->arguments[0] : list;
   if (from->function == "side")
@@ -199,7 +206,7 @@ int Recover::choiceOf(const Index &list) const {
 /// Where the best of all groups belong are the same groups, as each has a best one.
 Index Recover::groupsOfBest(const Index &list) const {
   int choice = list->function == "take" ? choiceOf(list->arguments[1]) : -1;
-  if (choice < 0 || program.operations[size_t(choice)].text != "topk" || program.operations[size_t(choice)].map < 0)
+  if (choice < 0 || !isOfMembers(program.operations[size_t(choice)]) || program.operations[size_t(choice)].map < 0)
     return list;
   const RecoveredMap &map = program.maps[size_t(program.operations[size_t(choice)].map)];
   return map.index && map.index->text == list->arguments[0]->text ? groupsOfBest(list->arguments[0]) : list;

@@ -53,7 +53,8 @@ std::optional<int64_t> Selections::evalCount(const ast::Expr &expr, llvm::String
 bool Selections::isOfValues(const ast::SpaceDecl &decl) {
   using Kind = ast::SpaceDecl::Kind;
   if (decl.kind != Kind::Filter)
-    return decl.kind == Kind::Nearest || decl.kind == Kind::Within || decl.kind == Kind::Top;
+    return decl.kind == Kind::Nearest || decl.kind == Kind::Within || decl.kind == Kind::Top ||
+           decl.kind == Kind::Farthest;
   // a == b compares maps where a is the name of one, or begins a path; a value of that name is another thing.
   if (decl.paths.empty())
     return true;
@@ -68,8 +69,8 @@ void Selections::declare(const ast::SpaceDecl &decl) {
   using Kind = ast::SpaceDecl::Kind;
   if (decl.kind == Kind::Filter)
     declareKept(decl);
-  else if (decl.kind == Kind::Top)
-    declareTop(decl);
+  else if (decl.kind == Kind::Top || decl.kind == Kind::Farthest)
+    declareMembers(decl);
   else
     declareCompared(decl);
 }
@@ -129,23 +130,23 @@ void Selections::declareCompared(const ast::SpaceDecl &decl) {
     builder.nearest(*points, *queries, *chosen, loc);
 }
 
-/// topk: for each element that a map leads to, or for the one of a space that has no other.
-void Selections::declareTop(const ast::SpaceDecl &decl) {
+/// topk and fps: for each element that a map leads to, or for the one of a space that has no other.
+void Selections::declareMembers(const ast::SpaceDecl &decl) {
   Loc loc = decl.name.loc;
-  MaybeId scores = evalRows(*decl.points);
+  MaybeId deciding = evalRows(*decl.points);
   std::optional<int64_t> most = INT32_MAX;
   if (decl.count)
     most = evalCount(*decl.count, "element");
   std::optional<Number> ratio;
   if (decl.ratio)
     ratio = types.evalNumber(*decl.ratio, "the ratio");
-  if (!scores || !most || (decl.ratio && !ratio))
+  if (!deciding || !most || (decl.ratio && !ratio))
     return;
   if (ratio && (ratio->kind == Number::Kind::Bool || !(ratio->asDouble() > 0 && ratio->asDouble() <= 1))) {
     error(decl.ratio->loc, "expected a ratio above 0 and up to 1, found " + ratio->str());
     return;
   }
-  Id of = builder.value(*scores).residency;
+  Id of = builder.value(*deciding).residency;
   MaybeId map;
   if (decl.paths.empty()) {
     map = builder.only(of, kNone, loc);
@@ -161,8 +162,11 @@ void Selections::declareTop(const ast::SpaceDecl &decl) {
   Space limits;
   limits.most = *most;
   limits.ratio = ratio ? ratio->asDouble() : 0;
-  if (MaybeId chosen = declareSpace(decl, builder.map(*map).to, of, {kNone, *map}, limits))
-    builder.top(*scores, *chosen, loc);
+  MaybeId chosen = declareSpace(decl, builder.map(*map).to, of, {kNone, *map}, limits);
+  if (chosen && decl.kind == ast::SpaceDecl::Kind::Farthest)
+    builder.farthest(*deciding, *chosen, loc);
+  else if (chosen)
+    builder.top(*deciding, *chosen, loc);
 }
 
 /// filter of a value: those elements on which it is not zero.

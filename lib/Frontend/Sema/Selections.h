@@ -27,7 +27,7 @@ public:
 
 private:
   void declareCompared(const ast::SpaceDecl &decl);
-  void declareTop(const ast::SpaceDecl &decl);
+  void declareMembers(const ast::SpaceDecl &decl);
   void declareKept(const ast::SpaceDecl &decl);
   MaybeId declareSpace(const ast::SpaceDecl &decl, Id base, Id of, llvm::ArrayRef<Id> maps, const Space &limits);
   std::optional<int64_t> evalCount(const ast::Expr &expr, llvm::StringRef what);

@@ -131,6 +131,7 @@ void SpacesAndMaps::declare(const ast::SpaceDecl &decl) {
     case Kind::Nearest:
     case Kind::Within:
     case Kind::Top:
+    case Kind::Farthest:
       return error(loc, "a space that is made from values is declared in a model or layer, where these are");
     }
     return std::nullopt;

@@ -98,7 +98,7 @@ struct Type {
 //===----------------------------------------------------------------------===//
 
 struct SpaceDecl {
-  enum class Kind { Root, Static, Filter, Union, Distinct, Pairs, Nearest, Within, Top };
+  enum class Kind { Root, Static, Filter, Union, Distinct, Pairs, Nearest, Within, Top, Farthest };
   Kind kind = Kind::Root;
   Name name;
   Name base;          ///< Filter

@@ -255,8 +255,9 @@ bool Parser::parseSource(std::string &text) {
   return true;
 }
 
-/// knn(points, k: 16, of: queries, along: m | n, self: true), radius(points, r: 5.0, max: 32, ...) or
-/// topk(scores, k: 16, along: m), from the parenthesis on; what is named comes in any order.
+/// knn(points, k: 16, of: queries, along: m | n, self: true), radius(points, r: 5.0, max: 32, ...),
+/// topk(scores, k: 16, along: m) or fps(points, k: 16, along: m), from the parenthesis on; what is named comes in any
+/// order.
 bool Parser::parseSelection(SpaceDecl &decl, SpaceDecl::Kind kind) {
   using Kind = SpaceDecl::Kind;
   decl.kind = kind;
@@ -265,7 +266,7 @@ bool Parser::parseSelection(SpaceDecl &decl, SpaceDecl::Kind kind) {
   const char *words = kind == Kind::Nearest  ? "'k', 'of', 'along' or 'self'"
                       : kind == Kind::Within ? "'r', 'max', 'of', 'along' or 'self'"
                                              : "'k', 'ratio' or 'along'";
-  bool isTop = kind == Kind::Top, isWithin = kind == Kind::Within;
+  bool isTop = kind == Kind::Top || kind == Kind::Farthest, isWithin = kind == Kind::Within;
   while (consume(",")) {
     Name name;
     if (!parseName(name, words) || !expect(":"))
@@ -348,7 +349,8 @@ bool Parser::parseFilter(SpaceDecl &decl) {
 }
 
 /// space A [static] · space F = filter(A, m == n) · space U = union(A, B) · space P = distinct(m, n) ·
-/// space P = pairs(m, n) · space N = knn(x, k: 16) · space N = radius(x, r: 5.0, max: 32) · space T = topk(s, k: 8)
+/// space P = pairs(m, n) · space N = knn(x, k: 16) · space N = radius(x, r: 5.0, max: 32) · space T = topk(s, k: 8) ·
+/// space F = fps(x, ratio: 0.25)
 bool Parser::parseSpace(SpaceDecl &decl) {
   take();
   if (!parseName(decl.name, "a space"))
@@ -379,6 +381,8 @@ bool Parser::parseSpace(SpaceDecl &decl) {
     return parseSelection(decl, SpaceDecl::Kind::Within);
   if (consumeWord("topk"))
     return parseSelection(decl, SpaceDecl::Kind::Top);
+  if (consumeWord("fps"))
+    return parseSelection(decl, SpaceDecl::Kind::Farthest);
   if (consumeWord("pairs")) {
     decl.kind = SpaceDecl::Kind::Pairs;
     if (!expect("(") || !parsePath(decl.paths.emplace_back()))
@@ -387,7 +391,7 @@ bool Parser::parseSpace(SpaceDecl &decl) {
       return false;
     return expect(")");
   }
-  return fail("'filter', 'union', 'distinct', 'pairs', 'knn', 'radius' or 'topk'");
+  return fail("'filter', 'union', 'distinct', 'pairs', 'knn', 'radius', 'topk' or 'fps'");
 }
 
 /// map m, n: A -> B [partial] · map m = last(F, n) · map m: U -> B = p | q · map m: A -> C = p.q

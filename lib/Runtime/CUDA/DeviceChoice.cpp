@@ -47,7 +47,7 @@ static const char *const kChoiceKernels[kNumChoiceKernels] = {
     "gnnc_count_selection", "gnnc_list_selection", "gnnc_list_each",      "gnnc_nearest_32",    "gnnc_nearest_64",
     "gnnc_spread_owners",   "gnnc_keep_flags_32",  "gnnc_keep_flags_64",  "gnnc_keep",          "gnnc_score_keys_32",
     "gnnc_score_keys_64",   "gnnc_take_first",     "gnnc_find_cells_32",  "gnnc_find_cells_64", "gnnc_count_within_32",
-    "gnnc_count_within_64", "gnnc_list_within_32", "gnnc_list_within_64",
+    "gnnc_count_within_64", "gnnc_list_within_32", "gnnc_list_within_64", "gnnc_farthest_32",   "gnnc_farthest_64",
 };
 
 const char *choiceKernel(int64_t number) { return kChoiceKernels[number]; }
@@ -121,6 +121,13 @@ void GraphBuilder::top(const void *scores, bool isDouble, const int32_t *groups,
   compose(order, groups, count, keys);
   sort(keys, order, count, numGroups, sorted);
   each(TakeFirst, count, sorted.values, groups, pointers, owners, count, chosen);
+}
+
+void GraphBuilder::farthest(device::Farthest search, int64_t count, bool isDouble) {
+  search.nearest = temporary(isDouble ? 2 * count : count);
+  static_assert(sizeof search % sizeof(int64_t) == 0);
+  launchWords(isDouble ? Farthest64 : Farthest32, search.numGroups, reinterpret_cast<int64_t *>(&search),
+              sizeof search / sizeof(int64_t), device::kFarthestThreads);
 }
 
 void GraphBuilder::keep(const void *condition, bool isDouble, int64_t extent, int64_t most, int32_t *pointers,
@@ -238,6 +245,17 @@ private:
     case StepKind::Top:
       return builder.top(buffer<void>(buffers[1]), isDouble, own(5), extent(selection.base), own(2), own(0),
                          extent(selection.of), buffer<int32_t>(buffers[0]));
+    case StepKind::Farthest: {
+      device::Farthest search = {};
+      search.points = buffer<void>(buffers[1]);
+      search.pointers = own(2);
+      search.members = own(3);
+      search.owners = own(0);
+      search.chosen = buffer<int>(buffers[0]);
+      search.numGroups = extent(selection.base);
+      search.width = model.buffer(buffers[1]).rowElements;
+      return builder.farthest(search, extent(selection.of), isDouble);
+    }
     case StepKind::Within: {
       device::Within search = {};
       search.points = buffer<void>(buffers[1]);

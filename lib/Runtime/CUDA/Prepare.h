@@ -126,6 +126,7 @@ public:
   /// The elements with the largest scores of each group, as many as `owners` has room for.
   void top(const void *scores, bool isDouble, const int32_t *groups, int64_t numGroups, const int32_t *pointers,
            const int32_t *owners, int64_t count, int32_t *chosen);
+  void farthest(device::Farthest search, int64_t count, bool isDouble);
   /// `extent`: device::Extent of the elements, of which there are at most `most`.
   void keep(const void *condition, bool isDouble, int64_t extent, int64_t most, int32_t *pointers, int32_t *chosen);
   /// As `last`, into what is there.
@@ -247,6 +248,8 @@ private:
     CountWithin64,
     ListWithin32,
     ListWithin64,
+    Farthest32,
+    Farthest64,
   };
   struct Block {
     const void *memory;

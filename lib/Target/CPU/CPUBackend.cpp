@@ -287,10 +287,11 @@ void makeObject(Unit &unit, const Lowering &lowering, const Processor &processor
 
 StepKind gnnc::stepKindOf(Operation *collective) {
   if (mpdfg::isChoice(collective))
-    return isa<mpdfg::NearestOp>(collective)  ? StepKind::Nearest
-           : isa<mpdfg::WithinOp>(collective) ? StepKind::Within
-           : isa<mpdfg::TopOp>(collective)    ? StepKind::Top
-                                              : StepKind::Keep;
+    return isa<mpdfg::NearestOp>(collective)    ? StepKind::Nearest
+           : isa<mpdfg::WithinOp>(collective)   ? StepKind::Within
+           : isa<mpdfg::TopOp>(collective)      ? StepKind::Top
+           : isa<mpdfg::FarthestOp>(collective) ? StepKind::Farthest
+                                                : StepKind::Keep;
   if (isa<mpdfg::TransferOp>(collective))
     return llvm::any_of(collective->getUsers(), llvm::IsaPred<mpdfg::AwaitOp>) ? StepKind::Start : StepKind::Transfer;
   return isa<mpdfg::AwaitOp>(collective) ? StepKind::Await : StepKind::AllReduce;

@@ -54,6 +54,8 @@ void TableBuilder::choiceRecord(Operation *op, const EmittedKernel &kernel, int6
     int64_t of = space(selection.getOfAttr());
     if (isa<mpdfg::NearestOp>(op))
       written.push_back(temporary("distances", space(self), 1, bits, number, number));
+    if (isa<mpdfg::FarthestOp>(op))
+      written.push_back(temporary("distances", of, 1, bits, number, number));
     if (isa<mpdfg::NearestOp>(op))
       written.push_back(temporary("columns", of, mpdfg::getFeatureElements(type), bits, number, number));
     if (isa<mpdfg::WithinOp>(op))

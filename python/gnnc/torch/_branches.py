@@ -30,7 +30,7 @@ from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from .._errors import Error
-from ._empty_sets import agree_on_none, with_agreed_sides
+from ._empty_sets import agree, is_on_emptiness, mask_of_truth, with_agreed_sides
 from ._graph_results import needed_nodes, part_of
 from ._reasons import ON_NUMBERS, place_of
 
@@ -272,9 +272,9 @@ def settle_empty_sets(
     model: torch.nn.Module,
     leaves: Sequence[Any],
     other: Callable[[Sides], ExportedProgram],
-) -> None:
-    """Makes constants of branches on whether values choose anything, where both sides are the same if they do not.
-    `other`: exports other sides."""
+) -> Sides | None:
+    """Makes constants of branches on whether values choose anything, or everything, where both sides are the same if so.
+    `other`: exports other sides. Returns those that should have been traced, since they are for other numbers too."""
     _ask_all_of_groups(program.graph)
     origins = _origins(program.graph)
     taken = list(sides.taken.values())
@@ -289,8 +289,22 @@ def settle_empty_sets(
         node = origin_of(expression, origins)
         return node is not None and needed_nodes(program.graph, [node]) is None
 
+    def chosen_by(expression: Any, side: bool, found: dict[Any, tuple[fx.Node, Any]]) -> tuple[fx.Node, bool] | None:
+        """What says what is chosen, and whether the other side is for everything; None: it is another kind of branch."""
+        node = origin_of(expression, found)
+        if node is None:
+            return None
+        if is_on_emptiness(expression, side):
+            return node, False
+        truth = mask_of_truth(expression, side, node)
+        return None if truth is None else truth[:2]
+
     def agrees(place: int) -> bool:
-        turned = Sides([*(side for _, side, _ in taken[:place]), not taken[place][1]])
+        expression, side, _ = taken[place]
+        own = chosen_by(expression, side, origins)
+        if own is None:
+            return False
+        turned = Sides([*(side for _, side, _ in taken[:place]), not side])
         try:
             program_of_none = other(turned)
         except Error:
@@ -298,15 +312,16 @@ def settle_empty_sets(
         expressions = list(turned.taken.values())
         if len(expressions) <= place:
             return False
-        nodes = (
-            origin_of(taken[place][0], origins),
-            origin_of(expressions[place][0], _origins(program_of_none.graph)),
-        )
-        if nodes[0] is None or nodes[1] is None:
-            return False
-        return agree_on_none(program, program_of_none, (nodes[0], nodes[1]), model, leaves)
+        theirs = chosen_by(expressions[place][0], side, _origins(program_of_none.graph))
+        return theirs is not None and agree(program, program_of_none, (own[0], theirs[0]), own[1], model, leaves)
 
+    for place, (expression, side, _) in enumerate(taken):
+        node = origin_of(expression, origins) if needs_values(expression) else None
+        truth = None if node is None else mask_of_truth(expression, side, node)
+        if truth is not None and truth[2]:
+            return Sides([*(side for _, side, _ in taken[:place]), not side])
     sides.taken = with_agreed_sides(sides.taken, needs_values, agrees)
+    return None
 
 
 def branches_of(program: ExportedProgram, sides: Sides, name: str) -> Branches | None:
@@ -365,7 +380,8 @@ def _groups_of_all(node: fx.Node) -> fx.Node:
             return _groups_of_all(source)
     if node.target is aten.index.Tensor and isinstance(node.args[0], fx.Node) and len(node.args[1]) == 1:
         groups, best = node.args[0], node.args[1][0]
-        if isinstance(best, fx.Node) and best.target is torch.ops.gnnc.top.default and best.args[3] is groups:
+        members = (torch.ops.gnnc.top.default, torch.ops.gnnc.farthest.default)
+        if isinstance(best, fx.Node) and best.target in members and best.args[3] is groups:
             return _groups_of_all(groups)
     return node
 

@@ -1,10 +1,12 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Branches on whether values choose any element at all, such as `if kept.numel() == 0: return x`.
+"""Branches on whether values choose any element at all, or all of them, such as `if kept.numel() == 0: return x` and
+`if not mask.all(): x = x[mask]`.
 
 Which side a call takes is known when the model has run. Most of these branches are there to leave out work: the other
-side gives the same for no elements. Whether that is so is tried out: both sides are traced, and run on numbers for which
-nothing is chosen. Where results and gradients are equal, the side for some elements is taken for both.
+side gives the same for no elements, or for all. Whether that is so is tried out: both sides are traced, and run on
+numbers for which nothing is chosen, or everything. Where results and gradients are equal, the side for some elements is
+taken for both.
 """
 
 from __future__ import annotations
@@ -32,19 +34,57 @@ def is_on_emptiness(expression: Any, side: bool) -> bool:
     return values == [sympy.false if side else sympy.true, *[sympy.true if side else sympy.false] * 3]
 
 
-def agree_on_none(
+def mask_of_truth(expression: Any, side: bool, node: fx.Node) -> tuple[fx.Node, bool, bool] | None:
+    """Of whether all elements of a mask are true, or any is: the mask, what it has where that tells it from other masks,
+    and whether the side is that of such masks. `node`: gives the truth value as a number."""
+    is_turned = False
+    while isinstance(node.args[0], fx.Node):
+        is_same = node.target is torch.ops.aten.ne.Scalar and node.args[1] == 0
+        if node.target not in _SAME_TRUTH and node.target not in _OTHER_TRUTH and not is_same:
+            break
+        is_turned ^= node.target in _OTHER_TRUTH
+        node = node.args[0]
+    if node.target not in (torch.ops.aten.all.default, torch.ops.aten.any.default):
+        return None
+    mask = node.args[0]
+    (symbol,) = expression.free_symbols
+    values = [expression.xreplace({symbol: sympy.Integer(truth)}) for truth in (0, 1)]
+    is_known = sorted(values, key=str) == [sympy.false, sympy.true]
+    if not is_known or not isinstance(mask, fx.Node) or mask.meta["val"].dtype is not torch.bool:
+        return None
+    filled = node.target is torch.ops.aten.all.default
+    is_side = bool(values[filled != is_turned]) == side
+    while isinstance(mask.args[0], fx.Node) and mask.args[0].meta["val"].dtype is torch.bool:
+        is_zero = mask.target is torch.ops.aten.eq.Scalar and mask.args[1] == 0
+        if not is_zero and mask.target not in _OTHER_TRUTH:
+            break
+        mask, filled = mask.args[0], not filled
+    return mask, filled, is_side
+
+
+_SAME_TRUTH = (
+    torch.ops.aten._local_scalar_dense.default,
+    torch.ops.aten.item.default,
+    torch.ops.aten._to_copy.default,
+    torch.ops.aten.to.dtype,
+)
+_OTHER_TRUTH = (torch.ops.aten.logical_not.default, torch.ops.aten.bitwise_not.default)
+
+
+def agree(
     some: ExportedProgram,
     none: ExportedProgram,
     chosen: tuple[fx.Node, fx.Node],
+    filled: bool,
     model: torch.nn.Module,
     leaves: Sequence[Any],
 ) -> bool:
-    """Whether two traces of a model give the same results and gradients where nothing is chosen. `chosen`: in each, the
-    mask or the list of places that would say what is."""
+    """Whether two traces of a model give the same results and gradients where nothing is chosen, or (`filled`) everything.
+    `chosen`: in each, the mask or the list of places that would say what is."""
     try:
         for run in range(_RUNS):
             first, second = (
-                _results(program, node, model, leaves, seed=run) for program, node in zip((some, none), chosen)
+                _results(program, node, filled, model, leaves, seed=run) for program, node in zip((some, none), chosen)
             )
             if len(first) != len(second) or not all(_is_equal(a, b) for a, b in zip(first, second)):
                 return False
@@ -53,12 +93,12 @@ def agree_on_none(
     return True
 
 
-class _OfNone(fx.Interpreter):
-    """Runs a graph as if nothing were chosen."""
+class _Filled(fx.Interpreter):
+    """Runs a graph as if nothing were chosen, or everything."""
 
-    def __init__(self, module: fx.GraphModule, chosen: fx.Node) -> None:
+    def __init__(self, module: fx.GraphModule, chosen: fx.Node, filled: bool) -> None:
         super().__init__(module, garbage_collect_values=False)
-        self.chosen = chosen
+        self.chosen, self.filled = chosen, filled
 
     def run_node(self, n: fx.Node) -> Any:
         if n.op == "call_function" and n.target in _CHECKS:
@@ -67,7 +107,7 @@ class _OfNone(fx.Interpreter):
         if n is not self.chosen:
             return result
         if isinstance(result, Tensor) and result.dtype is torch.bool:
-            return torch.zeros_like(result)
+            return torch.full_like(result, self.filled)
         return pytree.tree_map(lambda places: places[:0], result)
 
 
@@ -80,7 +120,7 @@ _CHECKS = (
 
 
 def _results(
-    program: ExportedProgram, chosen: fx.Node, model: torch.nn.Module, leaves: Sequence[Any], seed: int
+    program: ExportedProgram, chosen: fx.Node, filled: bool, model: torch.nn.Module, leaves: Sequence[Any], seed: int
 ) -> list[Tensor]:
     """The results, the integers that are in buffers then, and the gradients of parameters, buffers and arguments. Writing to
     a buffer of floats is an error here, so both sides may differ in it."""
@@ -105,7 +145,7 @@ def _results(
             given.append(another(known[target] if target in known else program.constants[target]))
     with torch.enable_grad(), torch.random.fork_rng():
         torch.manual_seed(seed)
-        outputs = _OfNone(program.graph_module, chosen).run(*given)
+        outputs = _Filled(program.graph_module, chosen, filled).run(*given)
         results = [
             output
             for output, spec in zip(outputs, program.graph_signature.output_specs)
@@ -140,6 +180,6 @@ def with_agreed_sides(
     values decide an expression. `agrees`: whether the other side of the one at a place does."""
     found = {}
     for place, (name, (expression, side, where)) in enumerate(taken.items()):
-        settled = needs_values(expression) and is_on_emptiness(expression, side) and agrees(place)
+        settled = needs_values(expression) and agrees(place)
         found[name] = (sympy.true if side else sympy.false, side, where) if settled else (expression, side, where)
     return found

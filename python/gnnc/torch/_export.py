@@ -732,7 +732,10 @@ def _with_branches(
                         model, args, kwargs, arranges, Reads(), held, ways=[way], sides=turned, elements=elements
                     )[0]
 
-            settle_empty_sets(program, wanted, model, leaves, other)
+            general = settle_empty_sets(program, wanted, model, leaves, other)
+            if general is not None:
+                wanted = general
+                continue
         branches = branches_of(program, wanted, name)
         if branches is not None and sides is None:
             break

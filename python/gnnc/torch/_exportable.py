@@ -18,6 +18,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.nn import functional as F
 
 from .. import ops
+from ._searches import searches
 
 _take_along_dim = torch.take_along_dim
 
@@ -320,12 +321,21 @@ def _of_packages(strict: bool) -> _Forms:
     return found
 
 
+def _of_searches(strict: bool) -> _Forms:
+    forms = []
+    for module, name, original, own in searches():
+        form = (_form_in_traces if strict else _form)(original, own)
+        form.gnnc_original = original  # type: ignore[attr-defined]
+        forms.append((module, name, original, form))
+    return forms
+
+
 @contextlib.contextmanager
 def exportable_forms(strict: bool = False) -> Iterator[None]:
     """These in the place of PyTorch's, for this thread. `strict`: where Dynamo traces."""
     before = getattr(_exporting, "active", False)
     with _lock:
-        forms = (*(_FORMS_IN_TRACES if strict else _FORMS), *_of_packages(strict))
+        forms = (*(_FORMS_IN_TRACES if strict else _FORMS), *_of_packages(strict), *_of_searches(strict))
         _exports[strict] += 1
         for owner, name, _, form in forms:
             setattr(owner, name, form)

@@ -62,6 +62,32 @@ class Cut(nn.Module):
         return self.out(self.layer(x, kept).tanh())
 
 
+class Weighted(nn.Module):
+    """Sums of what a computed mask chooses, with less to do where it chooses all, or none. `otherwise`: a factor there."""
+
+    def __init__(self, way: str, otherwise: float = 1.0) -> None:
+        super().__init__()
+        self.way, self.otherwise, self.lin = way, otherwise, nn.Linear(4, 3)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        h = self.lin(x).tanh()
+        weight = (h[edges[0]] * h[edges[1]]).sum(1)
+        mask = weight > -0.1
+        src, dst = edges
+        out = torch.zeros_like(h)
+        if self.way == "not all":
+            if not mask.all():
+                src, dst, weight = src[mask], dst[mask], weight[mask]
+            else:
+                weight = weight * self.otherwise
+        elif mask.any() if self.way == "any" else not (mask == 0).all():
+            out = out.index_add(0, edges[1], torch.where(mask, weight, 0)[:, None] * h[edges[0]])
+            return out + h
+        else:
+            return h * self.otherwise
+        return out.index_add(0, dst, weight[:, None] * h[src])
+
+
 def cut_graphs() -> list[tuple[Tensor, Tensor]]:
     found = [(torch.randn(n, 4), torch.randint(n, (2, 4 * n))) for n in (9, 15)]
     return [*found, (torch.zeros(6, 4) - 5, torch.randint(6, (2, 20))), (torch.randn(5, 4), torch.zeros(2, 0).long())]
@@ -228,6 +254,15 @@ class BranchesTest(TorchTest):
             gnnc.export(module, cut_graphs()[0], Path(folder) / "model.so")
             found = gnnc.load(Path(folder) / "model.so")(x, edges)
             self.assertClose(found, module(x, edges).detach())
+
+    def test_asking_whether_a_mask_has_all_or_any(self) -> None:
+        graphs = [*cut_graphs(), (torch.zeros(5, 4), torch.randint(5, (2, 9)))]
+        graphs = [(x.double(), edges) for x, edges in graphs]
+        for way in ("not all", "any", "not none"):
+            with self.subTest(way):
+                self.assertLikeEager(Weighted(way).double(), graphs)
+                with self.assertRaisesRegex(gnnc.Error, "depends on computed numbers"):
+                    gnnc.compile(Weighted(way, otherwise=2.0).double(), graphs[0])
 
     def test_what_is_different_for_none_is_refused(self) -> None:
         with self.assertRaisesRegex(gnnc.Error, r"depends on computed numbers, from .*test_branches\.py:\d+: if self"):

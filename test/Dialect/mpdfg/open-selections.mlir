@@ -130,3 +130,35 @@ func.func @of_nobody(%x: tensor<?xf32, #mpdfg.on<@node>>) {
   %0 = mpdfg.top %x along @best.src owner @best.dst : tensor<?xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@best>>
   return
 }
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @far selection {base = @node, of = @node, most = 2 : i64}
+mpdfg.map @far.src chosen from @far to @node
+mpdfg.map @far.dst owner from @far to @node
+
+!x = tensor<?x3xf32, #mpdfg.on<@node>>
+
+func.func @far_of_nobody(%x: !x) {
+  // expected-error @+1 {{expected a selection for the elements to which a map leads}}
+  %0 = mpdfg.farthest %x along @far.src owner @far.dst : !x -> tensor<?xf32, #mpdfg.on<@far>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @graph root
+mpdfg.map @batch root from @node to @graph
+mpdfg.space @far selection {base = @graph, of = @node, maps = [unit, @batch], most = 2 : i64}
+mpdfg.map @far.src chosen from @far to @node
+mpdfg.map @far.dst owner from @far to @graph
+
+!x = tensor<?x3xf16, #mpdfg.on<@node>>
+
+func.func @far_by_half_precision(%x: !x) {
+  // expected-error @+1 {{expected rows of f32 or f64, found 'f16'}}
+  %0 = mpdfg.farthest %x along @far.src owner @far.dst : !x -> tensor<?xf32, #mpdfg.on<@far>>
+  return
+}

@@ -166,3 +166,15 @@ TEST(Completion, Anywhere) {
   completeText("m.gnn", text, 99, 99, {});
   EXPECT_TRUE(completeText("m.json", "{}", 1, 1, {}).empty());
 }
+
+TEST(Completion, SpacesThatAreMade) {
+  auto found = inLayer("  space near = |");
+  EXPECT_EQ(detail(found, "radius"), "radius(x, r: number, max: count, of: value, along: map, self: bool)");
+  EXPECT_EQ(detail(found, "pairs"), "pairs(map, map)");
+  found = inLayer("  space near = knn(x, k: 4, |)");
+  EXPECT_EQ(detail(found, "along:"), "map");
+  EXPECT_EQ(detail(found, "k:"), "not offered");
+  EXPECT_EQ(detail(found, "r:"), "not offered");
+  found = inLayer("  space near |");
+  EXPECT_EQ(detail(found, "knn"), "not offered");
+}

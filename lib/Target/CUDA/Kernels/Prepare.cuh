@@ -15,6 +15,7 @@
 #define GNNC_KERNELS_PREPARE_CUH
 
 #include "Choose.cuh"
+#include "Farthest.cuh"
 #include "Nearest.cuh"
 #include "Worklist.cuh"
 
@@ -495,6 +496,14 @@ GNNC_PREPARE gnnc_list_within_32(const __grid_constant__ gnnc::device::Within se
 }
 GNNC_PREPARE gnnc_list_within_64(const __grid_constant__ gnnc::device::Within search) {
   gnnc::choose::listWithin<double>(search);
+}
+extern "C" __global__ void __launch_bounds__(gnnc::device::kFarthestThreads)
+    gnnc_farthest_32(const __grid_constant__ gnnc::device::Farthest search) {
+  gnnc::farthest::search<float>(search);
+}
+extern "C" __global__ void __launch_bounds__(gnnc::device::kFarthestThreads)
+    gnnc_farthest_64(const __grid_constant__ gnnc::device::Farthest search) {
+  gnnc::farthest::search<double>(search);
 }
 extern "C" __global__ void __launch_bounds__(gnnc::device::kNearestThreads)
     gnnc_nearest_32(const __grid_constant__ gnnc::device::Nearest search) {
