@@ -253,10 +253,28 @@ void choose(gnnc_context &context, const Call &call, const StepRec &record, cons
     break;
   }
   default: {
-    NearestSearch search{from,       buffers[1],           buffers[2], buffers[4],
-                         buffers[3], deciding.rowElements, isDouble,   context.variant->level};
+    bool hasTree = record.numBuffers > 5;
+    NearestSearch search{from,
+                         buffers[1],
+                         buffers[2],
+                         buffers[4],
+                         buffers[3],
+                         deciding.rowElements,
+                         isDouble,
+                         context.variant->level,
+                         hasTree ? static_cast<int32_t *>(buffers[5]) : nullptr,
+                         selection.numMaps ? indices[5] : nullptr,
+                         selection.numMaps ? extents[model.map(model.list(selection.mapsAt)[1]).to] : 1};
+    if (!hasTree || !hasManyPoints(search)) {
+      runInBlocks(context, search, from.count, kPointsPerBlock, fillColumns);
+      runInBlocks(context, search, blocks.rows, blocks.blockRows, findNearest);
+      break;
+    }
+    sortPoints(search);
+    search.from.members = search.tree;
     runInBlocks(context, search, from.count, kPointsPerBlock, fillColumns);
-    runInBlocks(context, search, blocks.rows, blocks.blockRows, findNearest);
+    boxPoints(search);
+    runInBlocks(context, search, blocks.rows, blocks.blockRows, findNearestInTree);
   }
   }
   if (selection.open)

@@ -66,8 +66,19 @@ struct NearestSearch {
   void *distances;     ///< room for one of each chosen element
   int64_t width;
   bool isDouble;
-  int64_t level; ///< of the processor, see table::Variant
+  int64_t level;          ///< of the processor, see table::Variant
+  int32_t *tree;          ///< null, or room for four numbers for each point
+  const int32_t *belongs; ///< the group of each point; null: all belong together
+  int64_t groups;
 };
+
+/// Whether there are so many points that a tree finds them.
+bool hasManyPoints(const NearestSearch &search);
+/// Puts the points in an order, group by group, which `fillColumns` has to be told; and then makes the tree.
+void sortPoints(const NearestSearch &search);
+void boxPoints(const NearestSearch &search);
+/// Finds the nearest points for owners [begin, end) by the tree.
+void findNearestInTree(const NearestSearch &search, int64_t begin, int64_t end);
 
 /// Brings points [begin, end), by position, into columns.
 void fillColumns(const NearestSearch &search, int64_t begin, int64_t end);

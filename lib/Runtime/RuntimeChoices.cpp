@@ -13,6 +13,7 @@
 #include "Choose.cpp"
 #include "Farthest.cpp"
 #include "Nearest.cpp"
+#include "NearestTree.cpp"
 #include "Selection.cpp"
 #include "Top.cpp"
 #include "Within.cpp"

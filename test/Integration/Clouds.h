@@ -47,11 +47,12 @@ inline std::vector<Graph> allClouds(int64_t most) {
 inline constexpr const char *kSpaces = "import std\nspace graph\nspace query\nmap batch: node -> graph\n"
                                        "map qbatch: query -> graph\n";
 
-inline void compareAll(const std::string &text, bool gradient = false, bool equalPoints = false, int64_t most = 300) {
+inline void compareOn(const std::vector<Graph> &graphs, const std::string &text, bool gradient = false,
+                      bool equalPoints = false) {
   std::optional<frontend::ModelSpec> model = loadText(kSpaces + text);
   ASSERT_TRUE(model);
   std::vector<std::unique_ptr<Runner>> runners = allRunners(*model, gradient);
-  for (const Graph &graph : allClouds(most)) {
+  for (const Graph &graph : graphs) {
     Tensors inputs = randomTensors(*model, graph, 3), expected;
     if (gradient)
       for (const frontend::Output &output : model->outputs) {
@@ -88,6 +89,10 @@ inline void compareAll(const std::string &text, bool gradient = false, bool equa
         EXPECT_TRUE(haveSameBits((*again)[name], tensor)) << runner->name() << ", " << name;
     }
   }
+}
+
+inline void compareAll(const std::string &text, bool gradient = false, bool equalPoints = false, int64_t most = 300) {
+  compareOn(allClouds(most), text, gradient, equalPoints);
 }
 
 } // namespace gnnc::test

@@ -32,6 +32,34 @@ TEST(Selections, WithThemselvesAndOverAll) {
              " output y = max(x.near.src, along: near.dst) }");
 }
 
+/// Many points of a few numbers are searched by a tree.
+static std::string nearestOfMany(const std::string &width) {
+  return "model M { input pos: node[d = " + width +
+         "], weight: node[]\n space near = knn(pos, k: 5)\n"
+         " let w = weight.near.src * sum(weight.near.src, along: near.dst).near.dst\n"
+         " output y = sum(w * (pos.near.src - pos.near.dst), along: near.dst)\n output back = sum(w, along: near.src) "
+         "}";
+}
+
+static std::string nearestInGroups(const std::string &k) {
+  return "model M { input pos: node[d = 3], q: query[e = 3], weight: node[]\n space near = knn(pos, k: " + k +
+         ", of: q, along: batch | qbatch)\n"
+         " output y = sum(weight.near.src * (pos.near.src - rename(q, e: d).near.dst), along: near.dst) }";
+}
+
+TEST(Selections, NearestOfMany) {
+  for (const char *width : {"1", "2", "3", "4"})
+    for (bool equalPoints : {false, true})
+      compareOn({clouds({1060}, 4)}, nearestOfMany(width), /*gradient=*/false, equalPoints);
+  for (const char *k : {"32", "40"})
+    compareOn({clouds({1300, 0, 1900}, 5)}, nearestInGroups(k));
+}
+
+TEST(Selections, NearestByTree) {
+  compareOn({clouds({1060}, 4)}, nearestOfMany("3"), /*gradient=*/false, /*equalPoints=*/true);
+  compareOn({clouds({1100, 1000}, 5)}, nearestInGroups("1"));
+}
+
 TEST(Selections, MoreThanThereAre) {
   compareAll("model M { input pos: node[d = 3], x: node[c = 4]\n space near = knn(pos, k: 1000, along: batch)\n"
              " output y = mean(x.near.src, along: near.dst)\n output n = degree(near.dst) }");
@@ -42,6 +70,12 @@ TEST(Selections, BetweenTwoSpaces) {
              " space near = knn(pos, k: 3, of: q, along: batch | qbatch)\n"
              " output y = sum(x.near.src * sum(square(pos.near.src - rename(q, e: d).near.dst), over: d),"
              " along: near.dst)\n output back = sum(q.near.dst, along: near.src) }");
+}
+
+TEST(Selections, TheNearestOne) {
+  compareAll("model M { input pos: node[d = 3], q: query[e = 3], weight: node[]\n"
+             " space near = knn(pos, k: 1, of: q, along: batch | qbatch)\n"
+             " output y = sum(weight.near.src * (pos.near.src - rename(q, e: d).near.dst), along: near.dst) }");
 }
 
 /// The second search is among what the first one has made.

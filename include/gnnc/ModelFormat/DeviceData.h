@@ -152,6 +152,21 @@ struct Within {
   int *chosen;
   Int64 numQueries, numPoints, width, most, others, square;
 };
+/// The same with a tree over the points in an order of theirs, group by group; nodes have 32 children, and at most 32
+/// points are chosen for each query.
+constexpr int kMostTreeLevels = 7;
+struct NearestTree {
+  const void *points, *queries; ///< the points in order
+  const int *owners;            ///< [queries + 1]: where what is chosen for each begins in `chosen`
+  const int *groups;            ///< of each query; null: itself with `pointers`, else all belong together
+  const int *pointers;          ///< of each group: where its places begin
+  const int *order;             ///< the point at each place
+  const int *places;            ///< the query that comes at each place; null: itself
+  const void *boxes;            ///< of all nodes, level by level
+  int *chosen;
+  Int64 numQueries, numPoints, width, others, levels;
+  Int64 nodes[kMostTreeLevels], offsets[kMostTreeLevels];
+};
 /// A search for points that are far from each other; a block searches in a group.
 struct Farthest {
   const void *points;

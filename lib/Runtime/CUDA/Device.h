@@ -41,7 +41,7 @@ namespace gnnc::runtime::cuda {
 constexpr int64_t kNumPreparationKernels = 41;
 extern const char *const kPreparationKernels[kNumPreparationKernels];
 /// Kernels that choose elements, which are numbered behind these.
-constexpr int64_t kNumChoiceKernels = 20, kNumKernels = kNumPreparationKernels + kNumChoiceKernels;
+constexpr int64_t kNumChoiceKernels = 28, kNumKernels = kNumPreparationKernels + kNumChoiceKernels;
 GNNC_OF_PART const char *choiceKernel(int64_t number);
 
 /// Of a GPU that graphs are planned for without it: an H200's.

@@ -13,6 +13,7 @@
 #include "../Choose.h"
 #include "Prepare.h"
 #include "Worklist.h"
+#include "gnnc/ModelFormat/PointTree.h"
 
 extern const char gnnc_device_choices = 0;
 
@@ -44,10 +45,16 @@ using namespace table;
 
 /// In the order of the enumerators.
 static const char *const kChoiceKernels[kNumChoiceKernels] = {
-    "gnnc_count_selection", "gnnc_list_selection", "gnnc_list_each",      "gnnc_nearest_32",    "gnnc_nearest_64",
-    "gnnc_spread_owners",   "gnnc_keep_flags_32",  "gnnc_keep_flags_64",  "gnnc_keep",          "gnnc_score_keys_32",
-    "gnnc_score_keys_64",   "gnnc_take_first",     "gnnc_find_cells_32",  "gnnc_find_cells_64", "gnnc_count_within_32",
-    "gnnc_count_within_64", "gnnc_list_within_32", "gnnc_list_within_64", "gnnc_farthest_32",   "gnnc_farthest_64",
+    "gnnc_count_selection", "gnnc_list_selection", "gnnc_list_each",
+    "gnnc_nearest_32",      "gnnc_nearest_64",     "gnnc_spread_owners",
+    "gnnc_keep_flags_32",   "gnnc_keep_flags_64",  "gnnc_keep",
+    "gnnc_score_keys_32",   "gnnc_score_keys_64",  "gnnc_take_first",
+    "gnnc_find_cells_32",   "gnnc_find_cells_64",  "gnnc_count_within_32",
+    "gnnc_count_within_64", "gnnc_list_within_32", "gnnc_list_within_64",
+    "gnnc_farthest_32",     "gnnc_farthest_64",    "gnnc_point_bounds_32",
+    "gnnc_point_bounds_64", "gnnc_point_codes_32", "gnnc_point_codes_64",
+    "gnnc_tree_boxes_32",   "gnnc_tree_boxes_64",  "gnnc_nearest_tree_32",
+    "gnnc_nearest_tree_64",
 };
 
 const char *choiceKernel(int64_t number) { return kChoiceKernels[number]; }
@@ -69,7 +76,60 @@ const int32_t *GraphBuilder::selection(const int32_t *own, const int32_t *others
   return owners;
 }
 
-void GraphBuilder::nearest(device::Nearest search, bool isDouble) {
+/// Morton codes put points in order; a warp makes a node of the tree, and searches for a query.
+void GraphBuilder::nearestInTree(const device::Nearest &search, const int32_t *belongs, int64_t groups, bool isDouble) {
+  const int64_t points = search.numPoints, width = search.width, words = isDouble ? 2 : 1;
+  void *bounds = cleared(2 * tree::kMostNumbers * sizeof(int32_t));
+  each(isDouble ? PointBounds64 : PointBounds32, points, search.points, width, points, bounds);
+  int32_t *codes = temporary(points);
+  each(isDouble ? PointCodes64 : PointCodes32, points, search.points, bounds, width, points, codes);
+  Sorted byCode;
+  sort(codes, nullptr, points, (int64_t(1) << tree::kCodeBits) - 1, byCode);
+  const int32_t *order = byCode.values;
+  if (groups > 0) { // There are no addresses where memory is counted.
+    Sorted byGroup;
+    compose(order, belongs, points, codes);
+    sort(codes, order, points, groups, byGroup);
+    order = byGroup.values;
+  }
+  constexpr int64_t kLanes = 32, kNodesOfBlock = kThreads / 32, kQueriesOfBlock = device::kNearestThreads / 32;
+  const tree::Shape shape(points, kLanes, kLanes);
+  int32_t *sorted = temporary(points * width * words), *boxes = temporary(shape.all * 2 * width * words);
+  auto boxesOf = [&](int level) { return boxes ? boxes + shape.offsets[level] * 2 * width * words : nullptr; };
+  for (int level = 0; level < shape.levels; ++level)
+    launch(isDouble ? TreeBoxes64 : TreeBoxes32, divideUp(shape.nodes[level], kNodesOfBlock), search.points, order,
+           sorted, level > 0 ? boxesOf(level - 1) : nullptr, width, level > 0 ? shape.nodes[level - 1] : points,
+           boxesOf(level));
+  device::NearestTree own = {};
+  own.points = sorted;
+  own.queries = search.queries;
+  own.owners = search.owners;
+  own.groups = search.groups;
+  own.pointers = search.pointers;
+  own.order = order;
+  own.places = search.queries == search.points && search.numQueries == points ? order : nullptr;
+  own.boxes = boxes;
+  own.chosen = search.chosen;
+  own.numQueries = search.numQueries;
+  own.numPoints = points;
+  own.width = width;
+  own.others = search.others;
+  own.levels = shape.levels;
+  for (int level = 0; level < shape.levels; ++level) {
+    own.nodes[level] = shape.nodes[level];
+    own.offsets[level] = shape.offsets[level];
+  }
+  static_assert(sizeof own % sizeof(int64_t) == 0);
+  launchWords(isDouble ? NearestTree64 : NearestTree32, divideUp(search.numQueries, kQueriesOfBlock),
+              reinterpret_cast<int64_t *>(&own), sizeof own / sizeof(int64_t), device::kNearestThreads);
+}
+
+void GraphBuilder::nearest(device::Nearest search, const int32_t *belongs, int64_t groups, int64_t most,
+                           bool isDouble) {
+  // Of no more points in a group, on average, each other is tried.
+  constexpr int64_t kFewPoints = 1000, kLanes = 32;
+  if (search.width <= tree::kMostNumbers && most <= kLanes && search.numPoints > kFewPoints * (groups > 0 ? groups : 1))
+    return nearestInTree(search, belongs, groups, isDouble);
   int64_t blocks = divideUp(search.numQueries, isDouble ? device::kQueriesOfBlock64 : device::kQueriesOfBlock32);
   static_assert(sizeof search % sizeof(int64_t) == 0);
   launchWords(isDouble ? Nearest64 : Nearest32, blocks, reinterpret_cast<int64_t *>(&search),
@@ -293,7 +353,8 @@ private:
     search.numPoints = extent(selection.of);
     search.width = model.buffer(buffers[1]).rowElements;
     search.others = selection.others;
-    builder.nearest(search, model.buffer(buffers[1]).dtypeBits == 64);
+    builder.nearest(search, hasMaps ? own(5) : nullptr,
+                    hasMaps ? extent(model.map(model.list(selection.mapsAt)[1]).to) : 0, selection.most, isDouble);
   }
 
   void make(const ChosenRec *made, const ChosenRec &record) {

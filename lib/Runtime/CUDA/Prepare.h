@@ -120,7 +120,9 @@ public:
   const int32_t *last(const int32_t *map, int64_t count, int64_t extent);
 
   // What a program chooses.
-  void nearest(device::Nearest search, bool isDouble);
+  /// Many points of a few numbers are searched by a tree. `belongs`: the group of each point, of so many (0: all
+  /// belong together); `most`: how many are chosen for one query.
+  void nearest(device::Nearest search, const int32_t *belongs, int64_t groups, int64_t most, bool isDouble);
   /// Points are listed by cells if there are many of them. `most`: how many may be chosen in all.
   void within(device::Within search, int64_t groups, bool isDouble, int64_t most);
   /// The elements with the largest scores of each group, as many as `owners` has room for.
@@ -250,6 +252,14 @@ private:
     ListWithin64,
     Farthest32,
     Farthest64,
+    PointBounds32,
+    PointBounds64,
+    PointCodes32,
+    PointCodes64,
+    TreeBoxes32,
+    TreeBoxes64,
+    NearestTree32,
+    NearestTree64,
   };
   struct Block {
     const void *memory;
@@ -272,6 +282,7 @@ private:
     Findings **places = nullptr; ///< [count][count], null: not compared
     int64_t count = 0;
   };
+  void nearestInTree(const device::Nearest &search, const int32_t *belongs, int64_t groups, bool isDouble);
   static int64_t wordOf(const void *address) { return reinterpret_cast<int64_t>(address); }
   static int64_t wordOf(int64_t number) { return number; }
   void launchWords(Kernel kernel, int64_t blocks, int64_t *words, int64_t count, int64_t threads = kThreads);

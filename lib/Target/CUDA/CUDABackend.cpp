@@ -40,8 +40,9 @@ llvm::ArrayRef<KernelHeader> cuda::kernelHeaders() {
     std::vector<KernelHeader> all;
     for (size_t i = 0; i < gnnc_kernels_count; ++i)
       all.push_back({names[i].c_str(), llvm::StringRef(gnnc_kernels_texts[i], gnnc_kernels_sizes[i])});
-    all.push_back({"Cells.h", llvm::StringRef(gnnc_device_data_texts[0], gnnc_device_data_sizes[0])});
-    all.push_back({"DeviceData.h", llvm::StringRef(gnnc_device_data_texts[1], gnnc_device_data_sizes[1])});
+    static constexpr const char *shared[] = {"Cells.h", "DeviceData.h", "PointTree.h"};
+    for (auto [i, name] : llvm::enumerate(shared))
+      all.push_back({name, llvm::StringRef(gnnc_device_data_texts[i], gnnc_device_data_sizes[i])});
     return all;
   }();
   return headers;

@@ -14,6 +14,7 @@
 
 #include "TableBuilder.h"
 #include "dialects/mpdfg/IR/Choices.h"
+#include "gnnc/ModelFormat/PointTree.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -58,6 +59,8 @@ void TableBuilder::choiceRecord(Operation *op, const EmittedKernel &kernel, int6
       written.push_back(temporary("distances", of, 1, bits, number, number));
     if (isa<mpdfg::NearestOp>(op))
       written.push_back(temporary("columns", of, mpdfg::getFeatureElements(type), bits, number, number));
+    if (isa<mpdfg::NearestOp>(op) && mpdfg::getFeatureElements(type) <= tree::kMostNumbers)
+      written.push_back(temporary("tree", of, 4, 32, number, number));
     if (isa<mpdfg::WithinOp>(op))
       written.push_back(temporary("cells", of, 3, 32, number, number, /*moreRows=*/1));
     bufferList.append(written.begin() + 1, written.end());

@@ -46,51 +46,110 @@ GNNC_DEVICE Offer bestOf(Offer own) {
   return own;
 }
 
-template <typename T> GNNC_DEVICE void search(const Farthest &own) {
-  constexpr int kWarps = device::kFarthestThreads / 32;
-  constexpr T kTaken = -1;
-  __shared__ Offer offers[2][kWarps]; // by turns, so that one wait a point is enough
+constexpr int kWarps = device::kFarthestThreads / 32;
+/// By turns, so that one wait a point is enough.
+using Offers = Offer[2][kWarps];
+
+/// The best of a block; `turn`: of the points that it chooses.
+GNNC_DEVICE int bestOfBlock(Offer best, Offers &offers, int turn) {
+  best = bestOf(best);
+  Offer(&shared)[kWarps] = offers[turn & 1];
+  if (lane() == 0)
+    shared[threadIdx.x / 32] = best;
+  __syncthreads();
+  return bestOf(lane() < kWarps ? shared[lane()] : noOffer()).number;
+}
+
+constexpr float kNoDistance = -1; // of what is chosen already
+
+template <typename T> GNNC_DEVICE T distance(const T *point, const T *other, int64 width) {
+  T sum = 0;
+  for (int64 k = 0; k < width; ++k) {
+    T difference = choose::add(point[k], -other[k]);
+    sum = choose::add(sum, choose::mul(difference, difference));
+  }
+  return sum;
+}
+
+/// Brings a distance up to date by a point's own, and says what the point offers.
+template <typename T> GNNC_DEVICE void offer(T &known, T own, int number, Offer &best) {
+  if (own < known || (own != own && known == known))
+    known = own;
+  if (Offer mine = {keyOf(known), number}; mine.isBefore(best))
+    best = mine;
+}
+
+/// Places [begin, end), which are at most kHeld for each thread: what is known of them is in registers.
+template <typename T, int kHeld>
+GNNC_DEVICE void chooseHeld(const Farthest &own, int begin, int end, int first, int last, Offers &offers) {
+  constexpr int kWidth = 3;
+  const T *points = static_cast<const T *>(own.points);
+  T held[kHeld][kWidth], nearest[kHeld];
+  int numbers[kHeld];
+  GNNC_FOR(h, kHeld) {
+    const int place = begin + int(threadIdx.x) + h * device::kFarthestThreads;
+    numbers[h] = place >= end ? -1 : own.members ? own.members[place] : place;
+    nearest[h] = place < end ? T(__int_as_float(0x7f800000)) : T(kNoDistance);
+    GNNC_FOR(k, kWidth) held[h][k] = place < end ? points[int64(numbers[h]) * kWidth + k] : T(0);
+  }
+  int before = -1; // the point chosen last
+  for (int place = first; place < last; ++place) {
+    Offer best = noOffer();
+    T point[kWidth];
+    GNNC_FOR(k, kWidth) point[k] = before < 0 ? T(0) : points[int64(before) * kWidth + k];
+    GNNC_FOR(h, kHeld) {
+      if (numbers[h] == before)
+        nearest[h] = T(kNoDistance);
+      if (nearest[h] != T(kNoDistance))
+        offer(nearest[h], before < 0 ? nearest[h] : distance(held[h], point, kWidth), numbers[h], best);
+    }
+    before = bestOfBlock(best, offers, place);
+    if (threadIdx.x == 0)
+      own.chosen[place] = before;
+  }
+}
+
+/// The same for any number of them.
+template <typename T>
+GNNC_DEVICE void chooseFromMemory(const Farthest &own, int begin, int end, int first, int last, Offers &offers) {
   const T *points = static_cast<const T *>(own.points);
   T *nearest = static_cast<T *>(own.nearest);
+  for (int i = begin + int(threadIdx.x); i < end; i += blockDim.x)
+    nearest[i] = T(__int_as_float(0x7f800000));
+  int before = -1;
+  for (int place = first; place < last; ++place) {
+    Offer best = noOffer();
+    for (int i = begin + int(threadIdx.x); i < end; i += blockDim.x) {
+      const int number = own.members ? own.members[i] : i;
+      T known = nearest[i];
+      if (number == before)
+        nearest[i] = known = T(kNoDistance);
+      if (known == T(kNoDistance))
+        continue;
+      offer(known, before < 0 ? known : distance(points + number * own.width, points + before * own.width, own.width),
+            number, best);
+      nearest[i] = known;
+    }
+    before = bestOfBlock(best, offers, place);
+    if (threadIdx.x == 0)
+      own.chosen[place] = before;
+  }
+}
+
+template <typename T> GNNC_DEVICE void search(const Farthest &own) {
+  __shared__ Offers offers;
   for (int64 group = blockIdx.x; group < own.numGroups; group += gridDim.x) {
     const int begin = own.pointers[group], end = own.pointers[group + 1];
     const int first = own.owners[group], last = own.owners[group + 1];
-    for (int i = begin + int(threadIdx.x); i < end; i += blockDim.x)
-      nearest[i] = T(__int_as_float(0x7f800000));
-    int before = -1; // the point chosen last
-    for (int place = first; place < last; ++place) {
-      Offer best = noOffer();
-      for (int i = begin + int(threadIdx.x); i < end; i += blockDim.x) {
-        const int number = own.members ? own.members[i] : i;
-        T known = nearest[i];
-        if (known == kTaken)
-          continue;
-        if (number == before) {
-          nearest[i] = kTaken;
-          continue;
-        }
-        if (before >= 0) {
-          T sum = 0;
-          for (int64 k = 0; k < own.width; ++k) {
-            T difference = choose::add(points[number * own.width + k], -points[before * own.width + k]);
-            sum = choose::add(sum, choose::mul(difference, difference));
-          }
-          if (sum < known || (sum != sum && known == known))
-            nearest[i] = known = sum;
-        }
-        if (Offer offer = {keyOf(known), number}; offer.isBefore(best))
-          best = offer;
-      }
-      best = bestOf(best);
-      Offer(&shared)[kWarps] = offers[place & 1];
-      if (lane() == 0)
-        shared[threadIdx.x / 32] = best;
-      __syncthreads();
-      best = bestOf(lane() < kWarps ? shared[lane()] : noOffer());
-      before = best.number;
-      if (threadIdx.x == 0)
-        own.chosen[place] = before;
-    }
+    const int held = own.width == 3 ? (end - begin + device::kFarthestThreads - 1) / device::kFarthestThreads : 99;
+    if (held <= 2)
+      chooseHeld<T, 2>(own, begin, end, first, last, offers);
+    else if (held <= 8)
+      chooseHeld<T, 8>(own, begin, end, first, last, offers);
+    else if (held <= 16)
+      chooseHeld<T, 16>(own, begin, end, first, last, offers);
+    else
+      chooseFromMemory<T>(own, begin, end, first, last, offers);
     __syncthreads(); // before the next group's offers
   }
 }

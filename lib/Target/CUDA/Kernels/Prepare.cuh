@@ -17,6 +17,7 @@
 #include "Choose.cuh"
 #include "Farthest.cuh"
 #include "Nearest.cuh"
+#include "NearestTree.cuh"
 #include "Worklist.cuh"
 
 namespace gnnc::prepare {
@@ -513,6 +514,25 @@ extern "C" __global__ void __launch_bounds__(gnnc::device::kNearestThreads)
     gnnc_nearest_64(const __grid_constant__ gnnc::device::Nearest search) {
   gnnc::nearest::search<double, 4>(search);
 }
+#define GNNC_TREE_KERNELS(T, bits)                                                                                     \
+  GNNC_PREPARE gnnc_point_bounds_##bits(const T *points, int64 width, int64 count, unsigned *bounds) {                 \
+    gnnc::nearest::bound(points, int(width), count, bounds);                                                           \
+  }                                                                                                                    \
+  GNNC_PREPARE gnnc_point_codes_##bits(const T *points, const unsigned *bounds, int64 width, int64 count,              \
+                                       int *codes) {                                                                   \
+    gnnc::nearest::findCodes(points, bounds, int(width), count, codes);                                                \
+  }                                                                                                                    \
+  GNNC_PREPARE gnnc_tree_boxes_##bits(const T *points, const int *order, T *sorted, const T *children, int64 width,    \
+                                      int64 count, T *boxes) {                                                         \
+    gnnc::nearest::makeBoxes(points, order, sorted, children, int(width), count, boxes);                               \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(gnnc::device::kNearestThreads)                                          \
+      gnnc_nearest_tree_##bits(const __grid_constant__ gnnc::device::NearestTree search) {                             \
+    gnnc::nearest::searchTree<T>(search);                                                                              \
+  }
+GNNC_TREE_KERNELS(float, 32)
+GNNC_TREE_KERNELS(double, 64)
+#undef GNNC_TREE_KERNELS
 
 //===----------------------------------------------------------------------===//
 // Ranks
