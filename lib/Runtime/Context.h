@@ -14,7 +14,7 @@
 
 struct gnnc_context {
   gnnc_context(const gnnc::runtime::Model &model, const gnnc_allocator &allocator)
-      : model(model), allocator(allocator), pool(allocator) {}
+      : model(model), allocator(allocator), pool(allocator), orders(allocator) {}
   ~gnnc_context();
 
   gnnc::runtime::Model model;
@@ -22,6 +22,7 @@ struct gnnc_context {
   const gnnc::table::Variant *variant = nullptr;
   gnnc::runtime::ThreadPool pool;
   gnnc::runtime::cuda::Device *device = nullptr; ///< null: the CPU
+  gnnc::runtime::PlanOrders orders;
   bool planOnly = false;
 };
 

@@ -13,6 +13,7 @@
 #ifndef GNNC_RUNTIME_GRAPH_H
 #define GNNC_RUNTIME_GRAPH_H
 
+#include "MemoryPlan.h"
 #include "Partition.h"
 #include "Ranks.h"
 
@@ -80,6 +81,7 @@ struct PrepareFor {
   cuda::Device *device = nullptr;       ///< null: the CPU
   const gnnc_part_desc *part = nullptr; ///< null: one rank alone
   bool isPlanned = false;               ///< nothing will be run
+  PlanOrders *orders = nullptr;         ///< null: what other graphs have learnt is not asked for
 };
 
 /// Validates and indexes a graph. On failure nothing stays allocated.

@@ -59,21 +59,53 @@ static int64_t place(Lifetime *items, const int64_t *order, int64_t count, int64
   return total;
 }
 
-/// The most bytes that are alive at one time; that is at the beginning of some item.
-static int64_t largestSum(const Lifetime *items, const int64_t *order, int64_t count) {
+/// The most bytes that are alive at one time; that is at the beginning of some item. `room`: as many words.
+static int64_t largestSum(const Lifetime *items, const int64_t *order, int64_t count, int64_t *changes, int64_t room) {
+  int64_t end = 0;
+  for (int64_t i = 0; i < count; ++i)
+    end = items[order[i]].last + 2 > end ? items[order[i]].last + 2 : end;
+  if (end <= room) { // Sums do not overflow: the items have places.
+    for (int64_t step = 0; step < end; ++step)
+      changes[step] = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const Lifetime &item = items[order[i]];
+      changes[item.first] += rounded(item.bytes);
+      changes[item.last + 1] -= rounded(item.bytes);
+    }
+    int64_t most = 0, sum = 0;
+    for (int64_t step = 0; step < end; ++step) {
+      sum += changes[step];
+      most = sum > most ? sum : most;
+    }
+    return most;
+  }
   int64_t most = 0;
   for (int64_t i = 0; i < count; ++i) {
     int64_t sum = 0, step = items[order[i]].first;
     for (int64_t k = 0; k < count; ++k)
       if (const Lifetime &other = items[order[k]]; other.first <= step && step <= other.last)
-        sum += rounded(other.bytes); // does not overflow: they have places
+        sum += rounded(other.bytes);
     most = sum > most ? sum : most;
   }
   return most;
 }
 
+/// Whether all of these items, and no others, are in an order.
+static bool isOrderOf(const Lifetime *items, int64_t count, int64_t wanted, PlanOrder &known) {
+  bool isSame = known.count == wanted && wanted > 0;
+  for (int64_t i = 0; isSame && i < wanted; ++i) // no item is there twice
+    if (const Lifetime &item = items[known.items()[i]]; item.first > item.last || item.bytes == 0)
+      isSame = false;
+  return isSame && known.room >= count;
+}
+
+static int64_t excessOf(int64_t total, int64_t alive) {
+  double more = static_cast<double>(total - alive) / static_cast<double>(alive > 0 ? alive : 1);
+  return static_cast<int64_t>(more * PlanOrder::kExcessOfAll);
+}
+
 // Once for a graph: made for size.
-[[gnu::cold]] void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total) {
+[[gnu::cold]] void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total, PlanOrder *known) {
   int64_t *order = scratch, *byOffset = scratch + count, *bestOrder = scratch + 2 * count;
   int64_t wanted = 0;
   total = 0;
@@ -86,14 +118,24 @@ static int64_t largestSum(const Lifetime *items, const int64_t *order, int64_t c
       return;
     }
     order[wanted++] = i;
-    insertLast(order, wanted, [&](int64_t a, int64_t b) { return items[a].bytes > items[b].bytes; });
   }
+  constexpr int64_t kLittle = 64; // one part of so many
+  if (known && isOrderOf(items, count, wanted, *known)) {
+    total = place(items, known->items(), wanted, byOffset);
+    if (total < 0)
+      return;
+    int64_t alive = largestSum(items, order, wanted, byOffset, count);
+    if (excessOf(total, alive) <= known->excess + PlanOrder::kExcessOfAll / kLittle)
+      return;
+  }
+  for (int64_t i = 1; i <= wanted; ++i)
+    insertLast(order, i, [&](int64_t a, int64_t b) { return items[a].bytes > items[b].bytes; });
   total = place(items, order, wanted, byOffset);
   if (total < 0)
     return;
   // What sticks out at the top came too late to find a place below: let it choose first.
-  int64_t enough = largestSum(items, order, wanted), now = total;
-  enough += enough / 64;
+  const int64_t alive = largestSum(items, order, wanted, byOffset, count);
+  int64_t enough = alive + alive / kLittle, now = total;
   for (int64_t i = 0; i < wanted; ++i)
     bestOrder[i] = order[i];
   int64_t pairs = kFreePairs + total / kBytesPerPair;
@@ -125,6 +167,39 @@ static int64_t largestSum(const Lifetime *items, const int64_t *order, int64_t c
   }
   if (now != total)
     place(items, bestOrder, wanted, byOffset);
+  if (known && known->room >= count) {
+    known->count = wanted;
+    known->excess = excessOf(total, alive);
+    for (int64_t i = 0; i < wanted; ++i)
+      known->items()[i] = bestOrder[i];
+  }
+}
+
+// Once for a context: made for size.
+[[gnu::cold]] bool PlanOrders::start(const Model &model, bool isDevice) {
+  int64_t count = model.header().numFunctions;
+  orders = memory.array<PlanOrder *>(count);
+  for (int64_t i = 0; orders && i < count; ++i) {
+    const table::FunctionRec &function = model.function(i);
+    int64_t room =
+        function.numBuffers + (isDevice ? 0 : function.numSteps); // as planWorkspace and planDevice count them
+    for (int64_t step = function.firstStep; step < function.firstStep + function.numSteps; ++step)
+      room += isDevice ? model.deviceStep(step).numScratch : model.step(step).numMerges;
+    void *own = memory.allocate(static_cast<int64_t>(sizeof(PlanOrder) / sizeof(int64_t)) + room, sizeof(int64_t));
+    if (!own)
+      return false;
+    orders[i] = new (own) PlanOrder{room};
+  }
+  return orders;
+}
+
+PlanOrder *PlanOrders::take(int64_t function) {
+  return orders ? __atomic_exchange_n(&orders[function], nullptr, __ATOMIC_ACQUIRE) : nullptr;
+}
+
+void PlanOrders::give(int64_t function, PlanOrder *order) {
+  if (order)
+    __atomic_store_n(&orders[function], order, __ATOMIC_RELEASE);
 }
 
 } // namespace gnnc::runtime

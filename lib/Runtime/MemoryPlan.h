@@ -15,6 +15,7 @@
 #define GNNC_RUNTIME_MEMORYPLAN_H
 
 #include "Memory.h"
+#include "Model.h"
 
 namespace gnnc::runtime {
 
@@ -26,9 +27,37 @@ struct Lifetime {
 
 inline constexpr int64_t kPlanWords = 3;
 
+/// The order in which items found good places, for those of another graph.
+struct PlanOrder {
+  int64_t room;       ///< of `items`
+  int64_t count = 0;  ///< of items that were placed; 0: nothing is known yet
+  int64_t excess = 0; ///< how much more memory they took than was alive at once, in parts of kExcessOfAll
+  int64_t *items() { return reinterpret_cast<int64_t *>(this + 1); }
+
+  static constexpr int64_t kExcessOfAll = 1024;
+};
+
 /// `scratch` has room for kPlanWords * count words. `total` becomes the bytes needed, or -1 if they do not fit in 63
-/// bits.
-void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total);
+/// bits. `known`: null, or with room for `count` items: an order to begin with, and the one that was found; no others
+/// are tried if it is as good as it was.
+void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total, PlanOrder *known = nullptr);
+
+/// What the plans of a context's graphs learn from each other, by function: graphs of one model need much the same
+/// order, and trying many takes longer than all else about a new graph.
+class PlanOrders {
+public:
+  explicit PlanOrders(const gnnc_allocator &allocator) : memory(allocator) {}
+
+  /// Takes all the memory that it needs; false: there is none.
+  bool start(const Model &model, bool isDevice);
+  /// Null where another thread has it, or nothing was started. The caller gives it back.
+  PlanOrder *take(int64_t function);
+  void give(int64_t function, PlanOrder *order);
+
+private:
+  Memory memory;
+  PlanOrder **orders = nullptr;
+};
 
 } // namespace gnnc::runtime
 

@@ -28,6 +28,8 @@ gnnc_status Preparation::run(const gnnc_graph_desc &desc, const PrepareFor &with
   if (status)
     return status;
   chooseFunctions();
+  // With capacities each update must find the workspace that there is.
+  orders = graph.capacities ? nullptr : with.orders;
   status = makeAll();
   return model.ranks ? agreement.end(status) : status;
 }
@@ -61,7 +63,7 @@ gnnc_status Preparation::makeAll() {
     status = noteEqualIndices();
   for (int64_t i = 0; !status && i < header.numFunctions; ++i)
     if (isRun(i))
-      status = planWorkspace(model.function(i), graph.functions[i]);
+      status = planWorkspace(i, graph.functions[i]);
   // What is wrong with a map comes first.
   gnnc_status earlier = status && builder ? topology.finishReading() : GNNC_OK;
   return earlier ? earlier : status;

@@ -56,7 +56,7 @@ private:
   // PrepareBuffers.cpp: where numbers are.
   gnnc_status sizeBuffers();
   gnnc_status fillDefaults();
-  gnnc_status planWorkspace(const table::FunctionRec &function, PreparedFunction &result);
+  gnnc_status planWorkspace(int64_t number, PreparedFunction &result);
 
   gnnc_status outOfMemory(const char *what) { return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for %s", what); }
 
@@ -74,6 +74,7 @@ private:
   Indices indices;
   Agreement agreement;
   Tuning tuning;
+  PlanOrders *orders = nullptr; ///< null: none
   const int32_t **arrays = nullptr;
   int64_t *lengths = nullptr;
 };

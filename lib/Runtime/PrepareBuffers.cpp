@@ -76,12 +76,13 @@ gnnc_status Preparation::fillDefaults() {
 }
 
 // Once for a graph: made for size.
-[[gnu::cold]] gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunction &result) {
+[[gnu::cold]] gnnc_status Preparation::planWorkspace(int64_t number, PreparedFunction &result) {
+  const FunctionRec &function = model.function(number);
   int64_t numMerges = 0, mostBuffers = 0, mostMerges = 0, mostIndices = 0;
   auto atLeast = [](int64_t &most, int64_t value) { most = most > value ? most : value; };
   auto stepAt = [&](int64_t i) -> const StepRec & { return model.step(function.firstStep + i); };
   if (device)
-    return cuda::planDevice(graph, function, scratch, result, error);
+    return cuda::planDevice(graph, number, scratch, orders, result, error);
   for (int64_t i = 0; i < function.numSteps; ++i) {
     numMerges += stepAt(i).numMerges;
     atLeast(mostBuffers, stepAt(i).numBuffers);
@@ -121,7 +122,10 @@ gnnc_status Preparation::fillDefaults() {
     }
   }
   int64_t arena;
-  planMemory(items, count, words, arena);
+  PlanOrder *known = orders ? orders->take(number) : nullptr;
+  planMemory(items, count, words, arena, known);
+  if (known)
+    orders->give(number, known);
   if (arena < 0)
     return tooLarge();
 

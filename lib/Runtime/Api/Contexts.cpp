@@ -103,6 +103,10 @@ static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, const gnnc
     destroy(result, allocator);
     return status;
   }
+  if (!planOnly && !result->orders.start(model, !onCPU)) {
+    destroy(result, allocator);
+    return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a context");
+  }
   *context = result;
   return GNNC_OK;
 }

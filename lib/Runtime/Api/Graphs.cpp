@@ -27,7 +27,8 @@ gnnc_status prepare(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_gra
                 : !desc  ? "the graph description"
                          : "graph");
   return noteCode(*context, *graph,
-                  prepareGraph(context->model, context->allocator, *desc, *graph, error, {context->device}));
+                  prepareGraph(context->model, context->allocator, *desc, *graph, error,
+                               {context->device, nullptr, false, &context->orders}));
 }
 
 gnnc_status preparePart(gnnc_context *context, const gnnc_graph_desc *desc, const gnnc_part_desc *part,
@@ -42,7 +43,7 @@ gnnc_status preparePart(gnnc_context *context, const gnnc_graph_desc *desc, cons
                          : "graph");
   return noteCode(*context, *graph,
                   prepareGraph(context->model, context->allocator, *desc, *graph, error,
-                               {context->device, part, context->planOnly}));
+                               {context->device, part, context->planOnly, &context->orders}));
 }
 
 gnnc_status update(gnnc_context *context, gnnc_graph *graph, const gnnc_graph_desc *desc, gnnc_error *error) {

@@ -28,6 +28,7 @@ struct Call;
 struct PreparedFunction;
 struct Tuning;
 class Indices;
+class PlanOrders;
 namespace cuda {
 class GraphBuilder;
 class Recorder;
@@ -260,8 +261,9 @@ struct DeviceGraph {
   int64_t numSteps = 0;
 };
 
-/// Places a function's buffers and the scratch memory of its steps in its workspace.
-GNNC_OF_PART gnnc_status planDevice(gnnc_graph &graph, const table::FunctionRec &function, Memory &scratch,
+/// Places a function's buffers and the scratch memory of its steps in its workspace. `orders`: null, or what the plans
+/// of other graphs have learnt.
+GNNC_OF_PART gnnc_status planDevice(gnnc_graph &graph, int64_t function, Memory &scratch, PlanOrders *orders,
                                     PreparedFunction &result, gnnc_error *error);
 
 /// Makes what `graph` needs on the device. `arrays`: the index arrays on the host, or where there is a `builder` on the

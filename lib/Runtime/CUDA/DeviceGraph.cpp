@@ -279,9 +279,10 @@ static int64_t scratchBytes(const gnnc_graph &graph, int64_t number, const Scrat
   return __builtin_mul_overflow(count, scratch.bytes, &bytes) ? -1 : bytes;
 }
 
-gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &scratch, PreparedFunction &result,
+gnnc_status planDevice(gnnc_graph &graph, int64_t number, Memory &scratch, PlanOrders *orders, PreparedFunction &result,
                        gnnc_error *error) {
   const Model &model = graph.model;
+  const FunctionRec &function = model.function(number);
   DeviceGraph &device = *graph.device;
   int64_t numScratch = 0;
   for (int64_t i = 0; i < function.numSteps; ++i)
@@ -309,7 +310,10 @@ gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &s
       items[next++] = {scaled(bytes), i, i, 0};
     }
   }
-  planMemory(items, count, words, total);
+  PlanOrder *known = orders ? orders->take(number) : nullptr;
+  planMemory(items, count, words, total, known);
+  if (known)
+    orders->give(number, known);
   if (total < 0 || total > (INT64_MAX >> 8))
     return fail(error, GNNC_UNSUPPORTED, "the workspace for this graph is larger than can be addressed");
   constexpr int64_t kScale = kDeviceAlignment / kAlignment;

@@ -149,4 +149,43 @@ TEST(MemoryPlan, Nothing) {
   EXPECT_EQ(plan(items), 0);
 }
 
+/// Plans of one model's graphs begin with the order that was good before, and are as good as without it.
+TEST(MemoryPlan, OrdersAreLearnt) {
+  std::mt19937 random(5);
+  std::vector<Lifetime> items(60);
+  for (Lifetime &item : items) {
+    item.first = random() % 30;
+    item.last = item.first + random() % 9;
+    item.bytes = 64 * (1 + random() % 400);
+  }
+  std::vector<int64_t> scratch(kPlanWords * items.size()), room(sizeof(PlanOrder) / sizeof(int64_t) + items.size());
+  auto *known = new (room.data()) PlanOrder{int64_t(items.size())};
+  auto planWith = [&](std::vector<Lifetime> own) {
+    int64_t total;
+    planMemory(own.data(), int64_t(own.size()), scratch.data(), total, known);
+    for (const Lifetime &a : own)
+      for (const Lifetime &b : own)
+        if (&a != &b && a.first <= b.last && b.first <= a.last)
+          EXPECT_TRUE(a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset);
+    return total;
+  };
+  int64_t alone = plan(items);
+  EXPECT_EQ(planWith(items), alone);
+  EXPECT_EQ(known->count, int64_t(items.size()));
+  std::vector<int64_t> learnt(known->items(), known->items() + known->count);
+  EXPECT_EQ(planWith(items), alone) << "the same graph again";
+  for (int scale : {2, 3, 7}) { // larger graphs, whose buffers are in proportion
+    std::vector<Lifetime> larger = items;
+    for (Lifetime &item : larger)
+      item.bytes *= scale;
+    EXPECT_EQ(planWith(larger), scale * alone);
+  }
+  EXPECT_EQ(learnt, std::vector<int64_t>(known->items(), known->items() + known->count)) << "nothing else was tried";
+  // Other buffers are not placed by an order that lacks them.
+  std::vector<Lifetime> fewer = items;
+  fewer[3].bytes = fewer[7].bytes = 0;
+  EXPECT_EQ(planWith(fewer), plan(fewer));
+  EXPECT_EQ(known->count, int64_t(items.size()) - 2);
+}
+
 } // namespace
