@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Choose.h"
+#include "gnnc/ModelFormat/PointTree.h"
 #include <string.h>
 
 extern const char gnnc_choices = 0;
@@ -253,7 +254,7 @@ void choose(gnnc_context &context, const Call &call, const StepRec &record, cons
     break;
   }
   default: {
-    bool hasTree = record.numBuffers > 5;
+    bool hasTree = deciding.rowElements <= tree::kMostNumbers; // as ChoiceRecords.cpp has it
     NearestSearch search{from,
                          buffers[1],
                          buffers[2],

@@ -59,7 +59,7 @@ static int64_t place(Lifetime *items, const int64_t *order, int64_t count, int64
   return total;
 }
 
-/// The most bytes that are alive at one time; that is at the beginning of some item. `room`: as many words.
+/// The most bytes that are alive at one time; that is at the beginning of some item. `changes` has `room` words.
 static int64_t largestSum(const Lifetime *items, const int64_t *order, int64_t count, int64_t *changes, int64_t room) {
   int64_t end = 0;
   for (int64_t i = 0; i < count; ++i)
@@ -125,7 +125,8 @@ static int64_t excessOf(int64_t total, int64_t alive) {
     if (total < 0)
       return;
     int64_t alive = largestSum(items, order, wanted, byOffset, count);
-    if (excessOf(total, alive) <= known->excess + PlanOrder::kExcessOfAll / kLittle)
+    int64_t excess = excessOf(total, alive), little = PlanOrder::kExcessOfAll / kLittle;
+    if (excess <= little || (total / 2 <= known->total && excess <= known->excess + little))
       return;
   }
   for (int64_t i = 1; i <= wanted; ++i)
@@ -170,6 +171,7 @@ static int64_t excessOf(int64_t total, int64_t alive) {
   if (known && known->room >= count) {
     known->count = wanted;
     known->excess = excessOf(total, alive);
+    known->total = total;
     for (int64_t i = 0; i < wanted; ++i)
       known->items()[i] = bestOrder[i];
   }

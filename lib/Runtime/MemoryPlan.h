@@ -32,6 +32,7 @@ struct PlanOrder {
   int64_t room;       ///< of `items`
   int64_t count = 0;  ///< of items that were placed; 0: nothing is known yet
   int64_t excess = 0; ///< how much more memory they took than was alive at once, in parts of kExcessOfAll
+  int64_t total = 0;  ///< that memory: for much more of it, more orders are worth trying
   int64_t *items() { return reinterpret_cast<int64_t *>(this + 1); }
 
   static constexpr int64_t kExcessOfAll = 1024;
@@ -39,7 +40,7 @@ struct PlanOrder {
 
 /// `scratch` has room for kPlanWords * count words. `total` becomes the bytes needed, or -1 if they do not fit in 63
 /// bits. `known`: null, or with room for `count` items: an order to begin with, and the one that was found; no others
-/// are tried if it is as good as it was.
+/// are tried if it is as good as it was, for about as much memory.
 void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total, PlanOrder *known = nullptr);
 
 /// What the plans of a context's graphs learn from each other, by function: graphs of one model need much the same

@@ -289,6 +289,8 @@ template <typename T>
 } // namespace
 
 bool hasManyPoints(const NearestSearch &search) {
+  // 8 points and their box for each leaf, and a seventh of that for nodes, have room with more than 512 points.
+  static_assert(kFewForTree >= 512);
   return search.width <= tree::kMostNumbers && search.from.count > kFewForTree * search.groups;
 }
 

@@ -42,7 +42,12 @@ gnnc_status Preparation::cutStep(int64_t number, Partition &result) {
     return GNNC_OK;
   }
   if (isChoice(step)) {
-    result = partitionRows(graph.extents[model.space(step.space).base], /*merged=*/false);
+    int64_t owners = graph.extents[model.space(step.space).base];
+    result = partitionRows(owners, /*merged=*/false);
+    if (step.kind == StepKind::Farthest) { // An owner takes as many passes over its members as are chosen.
+      result.blockRows = 1;
+      result.blocks = owners;
+    }
     return GNNC_OK;
   }
   if (topology.maps[step.map].isChosen) {

@@ -127,7 +127,7 @@ def _top(scores: Tensor, k: int, ratio: float, groups: Tensor | None) -> Tensor:
     order = order[torch.argsort(scores[order].isnan().long(), stable=True)]
     order = order[torch.argsort(groups[order], stable=True)]
     sizes = torch.bincount(groups)
-    limits = sizes.clamp(max=k) if ratio == 0 else (ratio * sizes.to(scores.dtype)).ceil().long()
+    limits = sizes.clamp(max=k) if ratio == 0 else (ratio * sizes.to(scores.dtype)).ceil().long().minimum(sizes)
     of_group = groups[order]
     places = torch.arange(order.numel(), device=device) - (torch.cumsum(sizes, 0) - sizes)[of_group]
     return order[places < limits[of_group]]
@@ -145,7 +145,7 @@ def _farthest(points: Tensor, k: int, ratio: float, groups: Tensor | None) -> Te
         groups = torch.zeros(points.size(0), dtype=torch.long, device=device)
     sizes = torch.bincount(groups)
     table = _by_group(groups, sizes.numel())
-    limits = sizes.clamp(max=k) if ratio == 0 else (ratio * sizes.to(points.dtype)).ceil().long()
+    limits = sizes.clamp(max=k) if ratio == 0 else (ratio * sizes.to(points.dtype)).ceil().long().minimum(sizes)
     most = int(limits.max()) if limits.numel() else 0
     # The distance to the nearest chosen point; what is chosen has -2, and a distance that is not a number -1.
     nearest = torch.where(table >= 0, torch.inf, -2.0).to(points.dtype)

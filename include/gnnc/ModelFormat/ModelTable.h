@@ -136,9 +136,9 @@ enum class StepKind : int64_t {
   Grouped, // positions of the grouping by `map`, each block within one owner: kernel(frame, begin, end, owner, block)
   // What the runtime has the code of, from here on. For each element of the selection `space` the nearest of buffer 1
   // to those of buffer 2, into buffer 0: where `map` leads. Buffers 3 and 4 are room for distances and for points in
-  // columns, on a CPU, and buffer 5, for rows of a few numbers, for four numbers for each point. Indices: Pointers by
-  // owners; where they belong, if the selection has maps, Raw of what is chosen for, Pointers and Members of the
-  // points, and Members of what is chosen for. What follows are arrays that its `chosen` records need.
+  // columns, on a CPU; for rows of up to four numbers buffer 5 is room for four numbers for each point. Indices:
+  // Pointers by owners; where they belong, if the selection has maps, Raw of what is chosen for, Pointers and Members
+  // of the points, and Members of what is chosen for. What follows are arrays that its `chosen` records need.
   Nearest,
   // The same for an open selection: those nearer than the root of `number`. Its first index is made by the step: where
   // what is chosen for each begins, whose last number is the selection's extent in this run. On a CPU buffer 3 is room

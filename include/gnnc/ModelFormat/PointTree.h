@@ -23,7 +23,7 @@
 
 namespace gnnc::tree {
 
-/// Points with more numbers have nothing of it: their boxes are about as far away as the points in them.
+/// Points with more numbers do not gain from it: most boxes are nearer than the nearest points.
 constexpr int kMostNumbers = 4;
 constexpr int kCodeBits = 30;
 

@@ -243,7 +243,8 @@ static void conditionsOf(const RecoveredProgram &program, int value, std::vector
   }
 }
 
-/// The space of what two lists number, or more: what is read at places that values choose is one of all that is there.
+/// The space of what two lists number, or a larger one: a list read at chosen places only has numbers of the whole
+/// list.
 int Recover::groupsOf(const Index &firstList, const Index &secondList) {
   auto whole = [](Index list) {
     while (list->function == "take" && isOfChosen(list->arguments[1]))

@@ -103,8 +103,8 @@ void Recover::opMembers(const NormalNode &node) {
   Operation choice;
   choice.op = Op::Choice;
   choice.text = has(node, "scores") ? "topk" : "fps";
-  Tensor scores = has(node, "scores") ? tensor(node, "scores") : rowsOfPoints(node, "points");
-  choice.operands = {has(node, "scores") ? onElements(scores, "score") : scores.value};
+  Tensor deciding = has(node, "scores") ? tensor(node, "scores") : rowsOfPoints(node, "points");
+  choice.operands = {has(node, "scores") ? onElements(deciding, "score") : deciding.value};
   choice.number = number(node, "ratio").value_or(0);
   choice.end = integer(node, "k", 0);
   if (has(node, "groups")) {
@@ -113,10 +113,10 @@ void Recover::opMembers(const NormalNode &node) {
     Index count = callScalar("add", {callScalar("max", {all}), constant(1)});
     SymbolicExpr size = SymbolicExpr::of("groups of " + all->text);
     learnSymbol(size, count->text);
-    choice.map = groupMap(index(node, "groups"), scores.dims[0].id, spaceOf(size, "group"));
+    choice.map = groupMap(index(node, "groups"), deciding.dims[0].id, spaceOf(size, "group"));
   }
   SymbolicExpr length = sizes(node).at(0);
-  Index own = constant(choose(choice, length, "best"));
+  Index own = constant(choose(choice, length, choice.text == "topk" ? "best" : "far"));
   define(node, IndexLists{{{IndexDim::Kind::Long, length}}, {call("chosen", {own}, length)}});
 }
 

@@ -266,16 +266,16 @@ bool Parser::parseSelection(SpaceDecl &decl, SpaceDecl::Kind kind) {
   const char *words = kind == Kind::Nearest  ? "'k', 'of', 'along' or 'self'"
                       : kind == Kind::Within ? "'r', 'max', 'of', 'along' or 'self'"
                                              : "'k', 'ratio' or 'along'";
-  bool isTop = kind == Kind::Top || kind == Kind::Farthest, isWithin = kind == Kind::Within;
+  bool isOfMembers = kind == Kind::Top || kind == Kind::Farthest, isWithin = kind == Kind::Within;
   while (consume(",")) {
     Name name;
     if (!parseName(name, words) || !expect(":"))
       return false;
     ExprPtr *place = name.text == (isWithin ? "max" : "k") ? &decl.count
                      : name.text == "r" && isWithin        ? &decl.radius
-                     : name.text == "ratio" && isTop       ? &decl.ratio
-                     : name.text == "of" && !isTop         ? &decl.queries
-                     : name.text == "self" && !isTop       ? &decl.self
+                     : name.text == "ratio" && isOfMembers ? &decl.ratio
+                     : name.text == "of" && !isOfMembers   ? &decl.queries
+                     : name.text == "self" && !isOfMembers ? &decl.self
                                                            : nullptr;
     if (!place && name.text != "along") {
       diagnostics.error(name.loc, std::string("expected ") + words + ", found '" + name.text + "'");
@@ -294,9 +294,10 @@ bool Parser::parseSelection(SpaceDecl &decl, SpaceDecl::Kind kind) {
       if (!parsePath(decl.paths.emplace_back()))
         return false;
     while (consume("|"));
-    if (decl.paths.size() > (isTop ? 1 : 2)) {
-      diagnostics.error(name.loc, isTop ? "expected one map"
-                                        : "expected one map, or one of the points and one of what they are chosen for");
+    if (decl.paths.size() > (isOfMembers ? 1 : 2)) {
+      diagnostics.error(name.loc, isOfMembers
+                                      ? "expected one map"
+                                      : "expected one map, or one of the points and one of what they are chosen for");
       return false;
     }
   }
@@ -306,9 +307,9 @@ bool Parser::parseSelection(SpaceDecl &decl, SpaceDecl::Kind kind) {
   };
   if (isWithin && !decl.radius)
     return missing("'r: ...', the radius");
-  if (isTop && bool(decl.count) == bool(decl.ratio))
+  if (isOfMembers && bool(decl.count) == bool(decl.ratio))
     return missing("either 'k: ...', the number of elements, or 'ratio: ...', the part of them");
-  if (!isTop && !decl.count)
+  if (!isOfMembers && !decl.count)
     return missing(isWithin ? "'max: ...', the largest number of neighbours" : "'k: ...', the number of neighbours");
   return expect(")");
 }

@@ -86,7 +86,7 @@ void GraphBuilder::nearestInTree(const device::Nearest &search, const int32_t *b
   Sorted byCode;
   sort(codes, nullptr, points, (int64_t(1) << tree::kCodeBits) - 1, byCode);
   const int32_t *order = byCode.values;
-  if (groups > 0) { // There are no addresses where memory is counted.
+  if (groups > 0) { // and not `belongs`, which is null where memory is counted
     Sorted byGroup;
     compose(order, belongs, points, codes);
     sort(codes, order, points, groups, byGroup);
@@ -124,11 +124,11 @@ void GraphBuilder::nearestInTree(const device::Nearest &search, const int32_t *b
               reinterpret_cast<int64_t *>(&own), sizeof own / sizeof(int64_t), device::kNearestThreads);
 }
 
-void GraphBuilder::nearest(device::Nearest search, const int32_t *belongs, int64_t groups, int64_t most,
+void GraphBuilder::nearest(device::Nearest search, const int32_t *belongs, int64_t groups, int64_t fewest, int64_t most,
                            bool isDouble) {
   // Of no more points in a group, on average, each other is tried.
   constexpr int64_t kFewPoints = 1000, kLanes = 32;
-  if (search.width <= tree::kMostNumbers && most <= kLanes && search.numPoints > kFewPoints * (groups > 0 ? groups : 1))
+  if (search.width <= tree::kMostNumbers && most <= kLanes && search.numPoints > kFewPoints * fewest)
     return nearestInTree(search, belongs, groups, isDouble);
   int64_t blocks = divideUp(search.numQueries, isDouble ? device::kQueriesOfBlock64 : device::kQueriesOfBlock32);
   static_assert(sizeof search % sizeof(int64_t) == 0);
@@ -274,7 +274,17 @@ public:
   }
 
 private:
-  int64_t extent(int64_t space) const { return graph.extents[space]; }
+  /// Memory is counted for the largest graph that an update may bring.
+  bool isForAll() const { return !call && graph.capacities; }
+  int64_t extent(int64_t space) const { return isForAll() ? graph.capacities[space] : graph.extents[space]; }
+  /// How many groups what is chosen from is in, and at least: the fewer, the larger they may be.
+  int64_t groupsOf(const SpaceRec &selection) const {
+    return selection.numMaps ? extent(model.map(model.list(selection.mapsAt)[1]).to) : 0;
+  }
+  int64_t fewestGroups(const SpaceRec &selection) const {
+    int64_t groups = isForAll() ? 1 : groupsOf(selection);
+    return groups > 0 ? groups : 1;
+  }
   template <typename T> T *buffer(int64_t number) const {
     return call ? static_cast<T *>(call->pointer(number)) : nullptr;
   }
@@ -334,8 +344,7 @@ private:
       search.most = selection.most;
       search.others = selection.others;
       search.square = step.number;
-      return builder.within(search, hasMaps ? extent(model.map(model.list(selection.mapsAt)[1]).to) : 1, isDouble,
-                            extent(step.space));
+      return builder.within(search, fewestGroups(selection), isDouble, extent(step.space));
     }
     default:
       break;
@@ -353,8 +362,8 @@ private:
     search.numPoints = extent(selection.of);
     search.width = model.buffer(buffers[1]).rowElements;
     search.others = selection.others;
-    builder.nearest(search, hasMaps ? own(5) : nullptr,
-                    hasMaps ? extent(model.map(model.list(selection.mapsAt)[1]).to) : 0, selection.most, isDouble);
+    builder.nearest(search, hasMaps ? own(5) : nullptr, groupsOf(selection), fewestGroups(selection), selection.most,
+                    isDouble);
   }
 
   void make(const ChosenRec *made, const ChosenRec &record) {

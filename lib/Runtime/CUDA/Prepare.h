@@ -121,9 +121,11 @@ public:
 
   // What a program chooses.
   /// Many points of a few numbers are searched by a tree. `belongs`: the group of each point, of so many (0: all
-  /// belong together); `most`: how many are chosen for one query.
-  void nearest(device::Nearest search, const int32_t *belongs, int64_t groups, int64_t most, bool isDouble);
-  /// Points are listed by cells if there are many of them. `most`: how many may be chosen in all.
+  /// belong together), and `fewest` that there may be; `most`: how many are chosen for one query.
+  void nearest(device::Nearest search, const int32_t *belongs, int64_t groups, int64_t fewest, int64_t most,
+               bool isDouble);
+  /// Points are listed by cells if there are many of them for the fewest groups that there may be. `most`: how many may
+  /// be chosen in all.
   void within(device::Within search, int64_t groups, bool isDouble, int64_t most);
   /// The elements with the largest scores of each group, as many as `owners` has room for.
   void top(const void *scores, bool isDouble, const int32_t *groups, int64_t numGroups, const int32_t *pointers,

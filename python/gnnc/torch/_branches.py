@@ -30,7 +30,7 @@ from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from .._errors import Error
-from ._empty_sets import agree, is_on_emptiness, mask_of_truth, with_agreed_sides
+from ._empty_sets import agree, is_on_emptiness, truth_of_mask, with_agreed_sides
 from ._graph_results import needed_nodes, part_of
 from ._reasons import ON_NUMBERS, place_of
 
@@ -294,16 +294,17 @@ def settle_empty_sets(
         node = origin_of(expression, found)
         if node is None:
             return None
-        if is_on_emptiness(expression, side):
-            return node, False
-        truth = mask_of_truth(expression, side, node)
-        return None if truth is None else truth[:2]
+        if (truth := truth_of_mask(expression, side, node)) is not None:
+            return truth.mask, truth.filled
+        return (node, False) if is_on_emptiness(expression, side) else None
 
     def agrees(place: int) -> bool:
         expression, side, _ = taken[place]
         own = chosen_by(expression, side, origins)
-        if own is None:
-            return False
+        node = origin_of(expression, origins)
+        truth = None if node is None else truth_of_mask(expression, side, node)
+        if own is None or (truth is not None and not truth.is_used):
+            return False  # it asks for something of numbers that the mask says nothing more about
         turned = Sides([*(side for _, side, _ in taken[:place]), not side])
         try:
             program_of_none = other(turned)
@@ -317,8 +318,8 @@ def settle_empty_sets(
 
     for place, (expression, side, _) in enumerate(taken):
         node = origin_of(expression, origins) if needs_values(expression) else None
-        truth = None if node is None else mask_of_truth(expression, side, node)
-        if truth is not None and truth[2]:
+        truth = None if node is None else truth_of_mask(expression, side, node)
+        if truth is not None and truth.is_special:
             return Sides([*(side for _, side, _ in taken[:place]), not side])
     sides.taken = with_agreed_sides(sides.taken, needs_values, agrees)
     return None

@@ -12,6 +12,7 @@ taken for both.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sympy
@@ -21,8 +22,8 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
-#: How often, with other numbers each time.
-_RUNS = 2
+#: How often, with other numbers each time: those of the example, such that are near them, and others of these sizes.
+_SIZES = (None, None, 0.3, 3.0, 30.0)
 
 
 def is_on_emptiness(expression: Any, side: bool) -> bool:
@@ -34,32 +35,53 @@ def is_on_emptiness(expression: Any, side: bool) -> bool:
     return values == [sympy.false if side else sympy.true, *[sympy.true if side else sympy.false] * 3]
 
 
-def mask_of_truth(expression: Any, side: bool, node: fx.Node) -> tuple[fx.Node, bool, bool] | None:
-    """Of whether all elements of a mask are true, or any is: the mask, what it has where that tells it from other masks,
-    and whether the side is that of such masks. `node`: gives the truth value as a number."""
-    is_turned = False
-    while isinstance(node.args[0], fx.Node):
+@dataclass
+class TruthOfMask:
+    """What a branch asks of a mask: whether all of its elements are true, or any is."""
+
+    mask: fx.Node
+    filled: bool  #: what all elements have in the special case
+    is_special: bool  #: whether the side that was traced is that of the special case
+    is_used: bool  #: whether something else is computed from the mask, such as the rows that it chooses
+
+
+def truth_of_mask(expression: Any, side: bool, node: fx.Node) -> TruthOfMask | None:
+    """`node`: gives the truth value of a branch as a number; None: it says something else."""
+    is_turned, seen = False, {node}
+    while (before := _argument(node)) is not None:
         is_same = node.target is torch.ops.aten.ne.Scalar and node.args[1] == 0
         if node.target not in _SAME_TRUTH and node.target not in _OTHER_TRUTH and not is_same:
             break
         is_turned ^= node.target in _OTHER_TRUTH
-        node = node.args[0]
+        node = before
+        seen.add(node)
     if node.target not in (torch.ops.aten.all.default, torch.ops.aten.any.default):
         return None
-    mask = node.args[0]
+    mask = _argument(node)
     (symbol,) = expression.free_symbols
     values = [expression.xreplace({symbol: sympy.Integer(truth)}) for truth in (0, 1)]
-    is_known = sorted(values, key=str) == [sympy.false, sympy.true]
-    if not is_known or not isinstance(mask, fx.Node) or mask.meta["val"].dtype is not torch.bool:
+    if sorted(values, key=str) != [sympy.false, sympy.true] or mask is None or not _is_mask(mask):
         return None
     filled = node.target is torch.ops.aten.all.default
-    is_side = bool(values[filled != is_turned]) == side
-    while isinstance(mask.args[0], fx.Node) and mask.args[0].meta["val"].dtype is torch.bool:
+    is_special = bool(values[filled != is_turned]) == side
+    seen.add(mask)
+    while (before := _argument(mask)) is not None and _is_mask(before):
         is_zero = mask.target is torch.ops.aten.eq.Scalar and mask.args[1] == 0
         if not is_zero and mask.target not in _OTHER_TRUTH:
             break
-        mask, filled = mask.args[0], not filled
-    return mask, filled, is_side
+        mask, filled = before, not filled
+        seen.add(mask)
+    used = any(user not in seen for each in seen if _is_mask(each) and each is not node for user in each.users)
+    return TruthOfMask(mask, filled, is_special, used)
+
+
+def _argument(node: fx.Node) -> fx.Node | None:
+    return node.args[0] if node.args and isinstance(node.args[0], fx.Node) else None
+
+
+def _is_mask(node: fx.Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, Tensor) and value.dtype is torch.bool and value.dim() > 0
 
 
 _SAME_TRUTH = (
@@ -82,9 +104,9 @@ def agree(
     """Whether two traces of a model give the same results and gradients where nothing is chosen, or (`filled`) everything.
     `chosen`: in each, the mask or the list of places that would say what is."""
     try:
-        for run in range(_RUNS):
+        for run, size in enumerate(_SIZES):
             first, second = (
-                _results(program, node, filled, model, leaves, seed=run) for program, node in zip((some, none), chosen)
+                _results(program, node, filled, model, leaves, run, size) for program, node in zip((some, none), chosen)
             )
             if len(first) != len(second) or not all(_is_equal(a, b) for a, b in zip(first, second)):
                 return False
@@ -120,17 +142,25 @@ _CHECKS = (
 
 
 def _results(
-    program: ExportedProgram, chosen: fx.Node, filled: bool, model: torch.nn.Module, leaves: Sequence[Any], seed: int
+    program: ExportedProgram,
+    chosen: fx.Node,
+    filled: bool,
+    model: torch.nn.Module,
+    leaves: Sequence[Any],
+    seed: int,
+    size: float | None,
 ) -> list[Tensor]:
-    """The results, the integers that are in buffers then, and the gradients of parameters, buffers and arguments. Writing to
+    """`size`: of other arguments than those of the example. The results, the integers that are in buffers then, and the gradients of parameters, buffers and arguments. Writing to
     a buffer of floats is an error here, so both sides may differ in it."""
     noise = torch.Generator().manual_seed(seed)
 
-    def another(x: Any) -> Any:
+    def another(x: Any, size: float | None = None) -> Any:
         if not isinstance(x, Tensor):
             return x
         if not x.is_floating_point():
             return x.detach().clone()
+        if size is not None:
+            return (size * torch.randn(x.shape, generator=noise, dtype=x.dtype).to(x.device)).requires_grad_()
         change = 1 + 0.1 * seed * torch.rand(x.shape, generator=noise, dtype=x.dtype).to(x.device)
         return (x.detach() * change).requires_grad_()
 
@@ -139,7 +169,7 @@ def _results(
     given = []
     for spec in program.graph_signature.input_specs:
         if spec.kind is InputKind.USER_INPUT:
-            given.append(another(next(remaining)))
+            given.append(another(next(remaining), size))
         else:
             target = str(spec.target)
             given.append(another(known[target] if target in known else program.constants[target]))

@@ -379,7 +379,8 @@ def _exported(
                     failures.pop()
         if any(set(now or {}) - set(before or {}) for now, before in zip(dimensions, first)):
             tries.insert(0, (way, False))  # no other dimension may differ: all sizes of that argument are compiled in
-    error = own_error(model, args, kwargs)
+    with exportable_forms():  # such as searches of packages that need a library
+        error = own_error(model, args, kwargs)
     if error is not None:  # torch.export says the same in symbols
         raise Error(f"{type(model).__name__} itself raises {type(error).__name__}: {error}") from error
     failure = deciding(failures)
@@ -718,12 +719,19 @@ def _with_branches(
     other sides are known. `sides`: None refuses them."""
     name, leaves = type(model).__name__, pytree.tree_leaves((args, kwargs))
     wanted = Sides(() if sides is None else sides.known)
-    for attempt in range(ATTEMPTS):
+    before: Sides | None = None  # those of special cases, in the place of which others are tried
+    attempt = 0
+    while attempt < ATTEMPTS:
         reads = Reads()
-        with interpreted_scripts(model):
-            program, way = _exported(
-                model, args, kwargs, arranges, reads, held, ways=ways, sides=wanted, elements=elements
-            )
+        try:
+            with interpreted_scripts(model):
+                program, way = _exported(
+                    model, args, kwargs, arranges, reads, held, ways=ways, sides=wanted, elements=elements
+                )
+        except Error:  # the module raises it on the other side
+            if before is None:
+                raise
+            raise before.refusal(name) from None
         if wanted.taken:
 
             def other(turned: Sides) -> ExportedProgram:
@@ -734,8 +742,9 @@ def _with_branches(
 
             general = settle_empty_sets(program, wanted, model, leaves, other)
             if general is not None:
-                wanted = general
+                before, wanted = wanted, general
                 continue
+        attempt += 1
         branches = branches_of(program, wanted, name)
         if branches is not None and sides is None:
             break
@@ -750,7 +759,7 @@ def _with_branches(
             break
         first = next(i for i, (one, other) in enumerate(zip(found, taken)) if one != other)
         # Behind a side that was not taken others may follow, but mostly they are the same.
-        wanted = Sides(found if attempt < 2 else found[: first + 1])
+        wanted = Sides(found if attempt < 3 else found[: first + 1])
     raise wanted.refusal(name)
 
 

@@ -8,6 +8,7 @@ exported modules do not.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from types import FunctionType
@@ -19,22 +20,38 @@ from .. import ops
 
 
 def _fps(
-    x: Tensor,
+    x: Tensor | None = None,
     batch: Tensor | None = None,
     ratio: float | None = None,
     random_start: bool = True,
     batch_size: int | None = None,
+    ptr: Any = None,
+    src: Tensor | None = None,
 ) -> Tensor:
-    return ops.fps(x, batch, 0.5 if ratio is None else ratio, random_start, batch_size)
+    """`src` is torch_cluster's word for the points."""
+    points = src if x is None else x
+    if points is None or ptr is not None or isinstance(ratio, Tensor):
+        raise ValueError("fps: expected points, 'batch' instead of 'ptr', and a ratio that is a number")
+    return ops.fps(points, batch, 0.5 if ratio is None else ratio, random_start, batch_size)
 
 
-#: By the names that the packages have for them; all take the same arguments.
+def _bounded(search: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    @functools.wraps(search)
+    def bounded(*args: Any, **kwargs: Any) -> Tensor:
+        if kwargs.get("max_num_neighbors", 0) is None:
+            raise ValueError("max_num_neighbors: expected a number, since memory is reserved for so many neighbours")
+        return search(*args, **kwargs)
+
+    return bounded
+
+
+#: By the names that the packages have for them.
 _SEARCHES: dict[str, Callable[..., Tensor]] = {
     "fps": _fps,
     "knn": ops.knn,
     "knn_graph": ops.knn_graph,
-    "radius": ops.radius,
-    "radius_graph": ops.radius_graph,
+    "radius": _bounded(ops.radius),
+    "radius_graph": _bounded(ops.radius_graph),
 }
 _PACKAGES = ("torch_geometric.nn.pool", "torch_cluster")
 

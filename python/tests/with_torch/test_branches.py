@@ -264,6 +264,31 @@ class BranchesTest(TorchTest):
                 with self.assertRaisesRegex(gnnc.Error, "depends on computed numbers"):
                     gnnc.compile(Weighted(way, otherwise=2.0).double(), graphs[0])
 
+    def test_masks_that_choose_nothing_decide_nothing(self) -> None:
+        """The example may be one for which both sides are the same."""
+
+        def saturated(x: Tensor, batch: Tensor) -> Tensor:
+            return x.clamp(max=3) if (x > 5).any() else x
+
+        def repaired(x: Tensor, batch: Tensor) -> Tensor:
+            return torch.nan_to_num(x) if torch.isnan(x).any() else x
+
+        def curved(x: Tensor, batch: Tensor) -> Tensor:
+            return x if (x > 0).all() else torch.sin(x)
+
+        def chosen_and_more(x: Tensor, batch: Tensor) -> Tensor:
+            mask = x[:, 0] > 0
+            return torch.where(mask[:, None], 2 * x, x).clamp(max=3) if mask.any() else x
+
+        def stopped(x: Tensor, batch: Tensor) -> Tensor:
+            if (x > 100).any():
+                raise ValueError("diverged")
+            return x
+
+        for function in (saturated, repaired, curved, chosen_and_more, stopped):
+            with self.subTest(function.__name__), self.assertRaisesRegex(gnnc.Error, "depends on computed numbers, from"):
+                gnnc.compile(Of(function), (torch.zeros(5, 3), torch.tensor([0, 0, 1, 1, 2])))
+
     def test_what_is_different_for_none_is_refused(self) -> None:
         with self.assertRaisesRegex(gnnc.Error, r"depends on computed numbers, from .*test_branches\.py:\d+: if self"):
             gnnc.compile(Cut(otherwise=7.0), cut_graphs()[0])

@@ -45,6 +45,14 @@ template <typename T> T shuffleUp(T x, int by, GNNC_PLACE) { return __shfl_up_sy
 inline unsigned ballot(bool is, GNNC_PLACE) { return __ballot_sync(~0u, is, file, line); }
 inline bool anyLane(bool is, GNNC_PLACE) { return __any_sync(~0u, is, file, line) != 0; }
 inline bool allLanes(bool is, GNNC_PLACE) { return __all_sync(~0u, is, file, line) != 0; }
+inline unsigned largestOfWarp(unsigned x, GNNC_PLACE) {
+  for (int mask = 16; mask > 0; mask /= 2) {
+    unsigned other = shuffleXor(x, mask, file, line);
+    x = x > other ? x : other;
+  }
+  return x;
+}
+inline unsigned leastOfWarp(unsigned x, GNNC_PLACE) { return ~largestOfWarp(~x, file, line); }
 inline void syncWarp(GNNC_PLACE) { __syncwarp(~0u, file, line); }
 #undef GNNC_PLACE
 

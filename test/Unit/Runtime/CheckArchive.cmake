@@ -2,7 +2,7 @@
 #   cmake -DCXX=... -DLLD=... -DNM=... -DSIZE=... -DARCHIVE=... -DINCLUDE=... -P CheckArchive.cmake
 
 # Bytes of code, constants and data of an empty model that needs so much of the runtime.
-set(mostPlain 76500)
+set(mostPlain 77000)
 set(mostCUDA 125000)
 set(mostRanks 84500)
 set(mostAll 136000)

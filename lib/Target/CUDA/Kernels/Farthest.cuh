@@ -36,14 +36,19 @@ struct Offer {
 /// Behind all else.
 GNNC_DEVICE Offer noOffer() { return {0, 0x7fffffff}; }
 
-/// The best of a warp.
-GNNC_DEVICE Offer bestOf(Offer own) {
-  for (int mask = 16; mask > 0; mask /= 2) {
-    Offer other = {shuffleXor(own.key, mask), shuffleXor(own.number, mask)};
-    if (other.isBefore(own))
-      own = other;
+/// The best of a warp. Keys of float distances have 32 bits.
+template <typename T> GNNC_DEVICE Offer bestOf(Offer own) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    const unsigned key = unsigned(own.key), best = largestOfWarp(key);
+    return {best, int(leastOfWarp(key == best ? unsigned(own.number) : unsigned(noOffer().number)))};
+  } else {
+    for (int mask = 16; mask > 0; mask /= 2) {
+      Offer other = {shuffleXor(own.key, mask), shuffleXor(own.number, mask)};
+      if (other.isBefore(own))
+        own = other;
+    }
+    return own;
   }
-  return own;
 }
 
 constexpr int kWarps = device::kFarthestThreads / 32;
@@ -51,13 +56,13 @@ constexpr int kWarps = device::kFarthestThreads / 32;
 using Offers = Offer[2][kWarps];
 
 /// The best of a block; `turn`: of the points that it chooses.
-GNNC_DEVICE int bestOfBlock(Offer best, Offers &offers, int turn) {
-  best = bestOf(best);
+template <typename T> GNNC_DEVICE int bestOfBlock(Offer best, Offers &offers, int turn) {
+  best = bestOf<T>(best);
   Offer(&shared)[kWarps] = offers[turn & 1];
   if (lane() == 0)
     shared[threadIdx.x / 32] = best;
   __syncthreads();
-  return bestOf(lane() < kWarps ? shared[lane()] : noOffer()).number;
+  return bestOf<T>(lane() < kWarps ? shared[lane()] : noOffer()).number;
 }
 
 constexpr float kNoDistance = -1; // of what is chosen already
@@ -103,7 +108,7 @@ GNNC_DEVICE void chooseHeld(const Farthest &own, int begin, int end, int first, 
       if (nearest[h] != T(kNoDistance))
         offer(nearest[h], before < 0 ? nearest[h] : distance(held[h], point, kWidth), numbers[h], best);
     }
-    before = bestOfBlock(best, offers, place);
+    before = bestOfBlock<T>(best, offers, place);
     if (threadIdx.x == 0)
       own.chosen[place] = before;
   }
@@ -130,7 +135,7 @@ GNNC_DEVICE void chooseFromMemory(const Farthest &own, int begin, int end, int f
             number, best);
       nearest[i] = known;
     }
-    before = bestOfBlock(best, offers, place);
+    before = bestOfBlock<T>(best, offers, place);
     if (threadIdx.x == 0)
       own.chosen[place] = before;
   }

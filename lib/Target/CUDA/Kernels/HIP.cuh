@@ -76,6 +76,14 @@ template <typename T> GNNC_DEVICE T shuffleUp(T x, int by) {
 GNNC_DEVICE unsigned ballot(bool is) { return unsigned(__builtin_amdgcn_ballot_w64(is) >> firstOfWarp()); }
 GNNC_DEVICE bool anyLane(bool is) { return ballot(is) != 0; }
 GNNC_DEVICE bool allLanes(bool is) { return ballot(is) == ~0u; }
+GNNC_DEVICE unsigned largestOfWarp(unsigned x) {
+  for (int mask = 16; mask > 0; mask /= 2) {
+    const unsigned other = shuffleXor(x, mask);
+    x = x > other ? x : other;
+  }
+  return x;
+}
+GNNC_DEVICE unsigned leastOfWarp(unsigned x) { return ~largestOfWarp(~x); }
 GNNC_DEVICE void syncWarp() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
   __builtin_amdgcn_wave_barrier();

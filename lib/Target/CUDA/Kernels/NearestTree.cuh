@@ -126,7 +126,7 @@ public:
     first[top] = 0;
     distances[top] = distanceTo(top, 0);
     for (;;) {
-      const K nearest = leastOfWarp(distances[level]);
+      const K nearest = nearestOfWarp(distances[level]);
       if (nearest == F::kNone || nearest > worst) {
         if (level == top)
           break;
@@ -151,19 +151,20 @@ public:
   }
 
 private:
-  GNNC_DEVICE static K leastOfWarp(K x) {
+  GNNC_DEVICE static unsigned nearestOfWarp(unsigned distance) { return leastOfWarp(distance); }
+  GNNC_DEVICE static unsigned long long nearestOfWarp(unsigned long long distance) {
     for (int mask = 16; mask > 0; mask /= 2) {
-      const K other = shuffleXor(x, mask);
-      x = other < x ? other : x;
+      const unsigned long long other = shuffleXor(distance, mask);
+      distance = other < distance ? other : distance;
     }
-    return x;
+    return distance;
   }
 
   /// The leaf that one comes to by the nearest nodes.
   GNNC_DEVICE int64 leafOf() const {
     int64 node = 0;
     for (int level = int(own.levels) - 1; level >= 0; --level) {
-      const K distance = distanceTo(level, node * 32), nearest = leastOfWarp(distance);
+      const K distance = distanceTo(level, node * 32), nearest = nearestOfWarp(distance);
       if (nearest == F::kNone)
         return 0;
       node = node * 32 + __ffs(ballot(distance == nearest)) - 1;

@@ -88,6 +88,19 @@ template <typename T> GNNC_DEVICE T shuffleUp(T x, int by) { return __shfl_up_sy
 GNNC_DEVICE unsigned ballot(bool is) { return __ballot_sync(0xffffffffu, is); }
 GNNC_DEVICE bool anyLane(bool is) { return __any_sync(0xffffffffu, is); }
 GNNC_DEVICE bool allLanes(bool is) { return __all_sync(0xffffffffu, is); }
+/// The largest number of all lanes, and the least.
+GNNC_DEVICE unsigned largestOfWarp(unsigned x) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(0xffffffffu, x);
+#else
+  for (int mask = 16; mask > 0; mask /= 2) {
+    const unsigned other = shuffleXor(x, mask);
+    x = x > other ? x : other;
+  }
+  return x;
+#endif
+}
+GNNC_DEVICE unsigned leastOfWarp(unsigned x) { return ~largestOfWarp(~x); }
 /// A barrier of the warp: lanes see what the others have written.
 GNNC_DEVICE void syncWarp() { __syncwarp(); }
 
