@@ -111,6 +111,9 @@ struct TopSearch {
   bool isDouble;
 };
 
+/// Finds them for owners [begin, end).
+void findTop(const TopSearch &search, int64_t begin, int64_t end);
+
 /// A search for points that are far from each other.
 struct FarthestSearch {
   Candidates from;
@@ -122,7 +125,6 @@ struct FarthestSearch {
 
 /// Finds them for owners [begin, end).
 void findFarthest(const FarthestSearch &search, int64_t begin, int64_t end);
-void findTop(const TopSearch &search, int64_t begin, int64_t end);
 
 } // namespace gnnc::runtime
 

@@ -30,7 +30,7 @@ from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from .._errors import Error
-from ._empty_sets import agree, is_on_emptiness, truth_of_mask, with_agreed_sides
+from ._agreeing_sides import agree, is_on_emptiness, truth_of_mask, with_agreed_sides
 from ._graph_results import needed_nodes, part_of
 from ._reasons import ON_NUMBERS, place_of
 
@@ -266,7 +266,7 @@ class Branches:
         return all([leaves[i] is tensor and tensor._version == version for i, (tensor, version) in pairs])
 
 
-def settle_empty_sets(
+def settle_agreeing_sides(
     program: ExportedProgram,
     sides: Sides,
     model: torch.nn.Module,
@@ -307,14 +307,14 @@ def settle_empty_sets(
             return False  # it asks for something of numbers that the mask says nothing more about
         turned = Sides([*(side for _, side, _ in taken[:place]), not side])
         try:
-            program_of_none = other(turned)
+            special = other(turned)
         except Error:
             return False
         expressions = list(turned.taken.values())
         if len(expressions) <= place:
             return False
-        theirs = chosen_by(expressions[place][0], side, _origins(program_of_none.graph))
-        return theirs is not None and agree(program, program_of_none, (own[0], theirs[0]), own[1], model, leaves)
+        theirs = chosen_by(expressions[place][0], side, _origins(special.graph))
+        return theirs is not None and agree(program, special, (own[0], theirs[0]), own[1], model, leaves)
 
     for place, (expression, side, _) in enumerate(taken):
         node = origin_of(expression, origins) if needs_values(expression) else None

@@ -37,7 +37,7 @@ from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arranged, Arrangement, check_arrangement
 from ._assigned import add_copies, assigning
-from ._branches import ATTEMPTS, Branches, Sides, branches_of, settle_empty_sets, traced_sides
+from ._branches import ATTEMPTS, Branches, Sides, branches_of, settle_agreeing_sides, traced_sides
 from ._checkpoints import without_checkpoints
 from ._effects import (
     address_of,
@@ -379,9 +379,9 @@ def _exported(
                     failures.pop()
         if any(set(now or {}) - set(before or {}) for now, before in zip(dimensions, first)):
             tries.insert(0, (way, False))  # no other dimension may differ: all sizes of that argument are compiled in
-    with exportable_forms():  # such as searches of packages that need a library
-        error = own_error(model, args, kwargs)
-    if error is not None:  # torch.export says the same in symbols
+    error = own_error(model, args, kwargs)
+    # torch.export says the same in symbols; but a search that needs a library is none in the exported module.
+    if error is not None and not isinstance(error, ImportError):
         raise Error(f"{type(model).__name__} itself raises {type(error).__name__}: {error}") from error
     failure = deciding(failures)
     raise Error(f"torch.export cannot export {type(model).__name__}: {reason_of(failure)}") from failure
@@ -740,7 +740,7 @@ def _with_branches(
                         model, args, kwargs, arranges, Reads(), held, ways=[way], sides=turned, elements=elements
                     )[0]
 
-            general = settle_empty_sets(program, wanted, model, leaves, other)
+            general = settle_agreeing_sides(program, wanted, model, leaves, other)
             if general is not None:
                 before, wanted = wanted, general
                 continue

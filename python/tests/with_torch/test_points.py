@@ -143,6 +143,26 @@ class Points(TorchTest):
                     torch.testing.assert_close(found, module(pos, batch))
             self.assertIs(user.near, package.radius_graph)
 
+    def test_random_first_points_are_refused(self) -> None:
+        """The module itself, with the package's own function, raises nothing."""
+
+        def fps(x: Tensor, batch: Tensor | None = None, ratio: float = 0.5, random_start: bool = True) -> Tensor:
+            return ops.fps(x, batch, ratio)
+
+        package = types.ModuleType("package_of_searches")
+        package.fps = fps  # type: ignore[attr-defined]
+        sys.modules[package.__name__] = package
+        self.addCleanup(sys.modules.pop, package.__name__)
+
+        class Module(nn.Module):
+            def forward(self, pos: Tensor, batch: Tensor) -> Tensor:
+                best = package.fps(pos, batch)
+                return torch.zeros_like(pos).index_add(0, batch[best], pos[best])
+
+        with mock.patch.object(_searches, "_PACKAGES", (package.__name__,)):
+            with self.assertRaisesRegex(gnnc.Error, "cannot export Module: .*random_start=False"):
+                gnnc.compile(Module(), clouds(30, 2))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,7 +1,7 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Branches on whether values choose any element at all, or all of them, such as `if kept.numel() == 0: return x` and
-`if not mask.all(): x = x[mask]`.
+"""Branches whose sides give the same: on whether values choose any element at all, or all of them, such as
+`if kept.numel() == 0: return x` and `if not mask.all(): x = x[mask]`.
 
 Which side a call takes is known when the model has run. Most of these branches are there to leave out work: the other
 side gives the same for no elements, or for all. Whether that is so is tried out: both sides are traced, and run on
@@ -94,19 +94,19 @@ _OTHER_TRUTH = (torch.ops.aten.logical_not.default, torch.ops.aten.bitwise_not.d
 
 
 def agree(
-    some: ExportedProgram,
-    none: ExportedProgram,
+    general: ExportedProgram,
+    special: ExportedProgram,
     chosen: tuple[fx.Node, fx.Node],
     filled: bool,
     model: torch.nn.Module,
     leaves: Sequence[Any],
 ) -> bool:
-    """Whether two traces of a model give the same results and gradients where nothing is chosen, or (`filled`) everything.
-    `chosen`: in each, the mask or the list of places that would say what is."""
+    """Whether two traces of a model give the same results and gradients in the special case: where nothing is chosen, or
+    (`filled`) everything. `chosen`: in each, the mask or the list of places that would say what is."""
     try:
         for run, size in enumerate(_SIZES):
             first, second = (
-                _results(program, node, filled, model, leaves, run, size) for program, node in zip((some, none), chosen)
+                _results(program, node, filled, model, leaves, run, size) for program, node in zip((general, special), chosen)
             )
             if len(first) != len(second) or not all(_is_equal(a, b) for a, b in zip(first, second)):
                 return False
@@ -150,8 +150,9 @@ def _results(
     seed: int,
     size: float | None,
 ) -> list[Tensor]:
-    """`size`: of other arguments than those of the example. The results, the integers that are in buffers then, and the gradients of parameters, buffers and arguments. Writing to
-    a buffer of floats is an error here, so both sides may differ in it."""
+    """The results, the integers that are in buffers then, and the gradients of parameters, buffers and arguments. Writing to
+    a buffer of floats is an error here, so both sides may differ in it. `size`: of random arguments; None: they are near
+    those of the example."""
     noise = torch.Generator().manual_seed(seed)
 
     def another(x: Any, size: float | None = None) -> Any:
