@@ -246,12 +246,15 @@ private:
     return true;
   }
 
-  /// Whether the class is the last axis of some operand, so that its tile is what one load brings.
+  /// Whether the class is the last axis of some operand or result, so that its tile is what one load brings or one
+  /// store takes.
   bool isInnermost(int cls) const {
-    return llvm::any_of(sweep.getBody().getArguments(), [&](Value argument) {
-      ArrayRef<int> own = plan.axes.of(argument);
+    auto isLastOf = [&](Value value) {
+      ArrayRef<int> own = plan.axes.of(value);
       return !own.empty() && own.back() == cls;
-    });
+    };
+    Operation *yield = sweep.getBody().front().getTerminator();
+    return llvm::any_of(sweep.getBody().getArguments(), isLastOf) || llvm::any_of(yield->getOperands(), isLastOf);
   }
 
   mutable mpk::SweepOp sweep; // operations are handles; their accessors are not const
