@@ -47,6 +47,18 @@ TEST(OpenSpaces, WithinLargeGroups) {
                  /*gradient=*/false, equalPoints, /*most=*/700);
 }
 
+/// More for each query than a GPU orders at once, and more than it holds.
+TEST(OpenSpaces, ManyWithin) {
+  for (int64_t points : {700, 1200})
+    for (const char *most : {"90", "2000"})
+      compareAll(
+          "model M { input pos: node[d = 3], q: graph[e = 3], weight: node[]\n space near = radius(pos, r: 9.0, max: " +
+              std::string(most) +
+              ", of: q)\n output y = sum(weight.near.src * sum(q.near.dst, over: e), along: near.dst)\n"
+              " output times = degree(near.src)\n output n = degree(near.dst) }",
+          /*gradient=*/false, /*equalPoints=*/false, points);
+}
+
 TEST(OpenSpaces, BetweenTwoSpaces) {
   compareAll("model M { input pos: node[d = 3], q: query[e = 3], x: node[c = 4]\n"
              " space near = radius(pos, r: 0.7, max: 3, of: q, along: batch | qbatch)\n"
@@ -105,6 +117,14 @@ TEST(OpenSpaces, FarthestPoints) {
                        " output up = pos * w.place\n output n = degree(near.src)\n"
                        " output s = sum(sum(pos.near.src * w.near.dst, along: near.dst), along: far.dst) }",
                    /*gradient=*/false, equalPoints);
+  // The first by a number of each, of which several may be equal.
+  for (bool equalPoints : {false, true})
+    for (const char *width : {"3", "4"})
+      compareAll("model M { input pos: node[d = " + std::string(width) + "], weight: node[], first: node[]\n" +
+                     " space far = fps(pos, k: 5, along: batch, start: floor(first * 3))\n"
+                     " output y = sum(pos.far.src * weight.far.src, along: far.dst)\n"
+                     " output up = degree(far.src) }",
+                 /*gradient=*/false, equalPoints);
   std::string text = "model M { input pos: node[d = 3], x: node[c = 4]\n"
                      " space far = fps(pos, ratio: 0.4, along: batch)\n"
                      " space near = knn(pos, k: 3, of: pos.far.src, along: batch | far.dst)\n"

@@ -69,17 +69,32 @@ GNNC_CELLS long long listOf(const Cell &cell, long long group, long long count) 
          count;
 }
 
+/// Around a cell there are so many rows of three cells along the first coordinate, the cell's own among them.
+constexpr int kMostRows = 9;
+GNNC_CELLS int numRows(long long width) { return width == 1 ? 1 : width == 2 ? 3 : kMostRows; }
+
+/// The first list of one of these rows; its other two are those behind, and the first list comes behind the last.
+GNNC_CELLS long long firstList(const Cell &cell, int row, long long width, long long group, long long count) {
+  Cell beside = {{cell.at[0] - 1, cell.at[1], cell.at[2]}};
+  beside.at[1] += width > 1 ? row % 3 - 1 : 0;
+  beside.at[2] += width > 2 ? row / 3 - 1 : 0;
+  return listOf(beside, group, count);
+}
+
+/// Whether a list is one of the three of the row that begins at `first`.
+GNNC_CELLS bool isInRow(long long list, long long first, long long count) {
+  const long long place = list - first;
+  return (place < 0 ? place + count : place) < 3;
+}
+
 /// Gives `take` ranges of lists that have, among others, the points of the cells around one; each list once. There are
 /// three lists or more.
 template <typename Take>
 GNNC_CELLS void eachRange(const Cell &cell, long long width, long long group, long long count, Take take) {
-  const int rows = width == 1 ? 1 : width == 2 ? 3 : 9;
-  long long firsts[9];
+  const int rows = numRows(width);
+  long long firsts[kMostRows];
   for (int row = 0; row < rows; ++row) {
-    Cell beside = {{cell.at[0] - 1, cell.at[1], cell.at[2]}};
-    beside.at[1] += width > 1 ? row % 3 - 1 : 0;
-    beside.at[2] += width > 2 ? row / 3 - 1 : 0;
-    const long long first = firsts[row] = listOf(beside, group, count);
+    const long long first = firsts[row] = firstList(cell, row, width, group, count);
     bool isPlain = first + 3 <= count;
     for (int before = 0; before < row; ++before) {
       long long apart = first < firsts[before] ? firsts[before] - first : first - firsts[before];
@@ -92,10 +107,8 @@ GNNC_CELLS void eachRange(const Cell &cell, long long width, long long group, lo
     for (long long k = 0; k < 3; ++k) {
       const long long list = first + k < count ? first + k : first + k - count;
       bool isNew = true;
-      for (int before = 0; before < row; ++before) {
-        long long place = list - firsts[before];
-        isNew = isNew && (place < 0 ? place + count : place) >= 3;
-      }
+      for (int before = 0; before < row; ++before)
+        isNew = isNew && !isInRow(list, firsts[before], count);
       if (isNew)
         take(list, list + 1);
     }

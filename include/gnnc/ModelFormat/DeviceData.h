@@ -170,6 +170,7 @@ struct NearestTree {
 /// A search for points that are far from each other; a block searches in a group.
 struct Farthest {
   const void *points;
+  const void *start;   ///< by point: the largest comes first; null: the smallest number does
   const int *pointers; ///< of each group: where its positions begin
   const int *members;  ///< the point at each position; null: itself
   const int *owners;   ///< [groups + 1]: where what is chosen for each begins in `chosen`
@@ -177,7 +178,7 @@ struct Farthest {
   int *chosen;
   Int64 numGroups, width;
 };
-constexpr int kNearestThreads = 128, kFarthestThreads = 512;
+constexpr int kNearestThreads = 128, kFarthestThreads = 512, kWithinThreads = 128;
 constexpr int kQueriesOfBlock32 = 32, kQueriesOfBlock64 = 16;
 
 //===----------------------------------------------------------------------===//

@@ -155,15 +155,15 @@ void GraphBuilder::within(device::Within search, int64_t groups, bool isDouble, 
   int32_t *pointers = search.owners;
   search.owners = counts;
   static_assert(sizeof search % sizeof(int64_t) == 0);
-  constexpr int64_t kWords = sizeof search / sizeof(int64_t), kWithinThreads = 128;
+  constexpr int64_t kWords = sizeof search / sizeof(int64_t), kThreads = device::kWithinThreads, kLanes = 32;
   auto *words = reinterpret_cast<int64_t *>(&search);
-  launchWords(isDouble ? CountWithin64 : CountWithin32, divideUp(queries, kWithinThreads), words, kWords,
-              kWithinThreads);
+  int64_t blocks = divideUp(queries * kLanes, kThreads);
+  launchWords(isDouble ? CountWithin64 : CountWithin32, blocks, words, kWords, kThreads);
   copy(pointers, sumsBefore(counts, queries, pointers ? pointers + queries : nullptr), queries);
   fill(pointers ? pointers + queries + 1 : nullptr, 1, static_cast<uint32_t>(most));
   fill(search.chosen, most, ~uint32_t(0));
   search.owners = pointers;
-  launchWords(isDouble ? ListWithin64 : ListWithin32, divideUp(queries, kWithinThreads), words, kWords, kWithinThreads);
+  launchWords(isDouble ? ListWithin64 : ListWithin32, blocks, words, kWords, kThreads);
 }
 
 void GraphBuilder::top(const void *scores, bool isDouble, const int32_t *groups, int64_t numGroups,
@@ -318,6 +318,7 @@ private:
     case StepKind::Farthest: {
       device::Farthest search = {};
       search.points = buffer<void>(buffers[1]);
+      search.start = step.number ? buffer<void>(buffers[2]) : nullptr;
       search.pointers = own(2);
       search.members = own(3);
       search.owners = own(0);

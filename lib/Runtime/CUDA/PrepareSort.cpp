@@ -58,7 +58,21 @@ void GraphBuilder::sort(const int32_t *keys, const int32_t *values, int64_t coun
 /// digits the upper one comes first; blocks then sort by the lower one what has
 /// the same upper one.
 void GraphBuilder::sortFew(Pass &pass, int64_t bits, Sorted &result) {
-  int64_t count = pass.count, passes = divideUp(bits, kFewDigitBits), width = divideUp(bits, passes);
+  constexpr int64_t kMostBits = 2 * kFewDigitBits;
+  int64_t count = pass.count, starts = pass.undefined + 1;
+  if (bits > kFewDigitBits && bits <= kMostBits && !(result.wantsKeys && !result.rows)) {
+    // The least key for what is undefined that has an upper digit of its own.
+    auto apart = [&](int64_t bits) {
+      int64_t low = int64_t(1) << (bits - kFewDigitBits);
+      return divideUp(pass.undefined, low) * low;
+    };
+    int64_t enough = apart(bits) >> bits ? bits + 1 : bits;
+    if (enough <= kMostBits) {
+      bits = enough;
+      pass.undefined = apart(bits);
+    }
+  }
+  int64_t passes = divideUp(bits, kFewDigitBits), width = divideUp(bits, passes);
   bool inBuckets = passes == 2 && count > 0;
   pass.held = heldFor(count);
   pass.found = result.found;
@@ -89,7 +103,7 @@ void GraphBuilder::sortFew(Pass &pass, int64_t bits, Sorted &result) {
   pass.through = result.through;
   pass.throughOut = result.throughs = result.through ? array(count) : nullptr;
   pass.starts = result.rows;
-  pass.numStarts = result.rows ? pass.undefined + 1 : 0;
+  pass.numStarts = result.rows ? starts : 0;
   if (passes > 2) {
     pass.numStarts = (int64_t(1) << pass.bits) + 1;
     pass.starts = temporary(pass.numStarts);

@@ -239,6 +239,16 @@ GNNC_DEVICE void scatterDigits(const Pass &pass) {
 // Few tiles: each adds up the counts of those before it, so that no kernel need stand between counting and scattering
 //===----------------------------------------------------------------------===//
 
+/// Adds 1 for each thread's digit; below 0: it has none. Where all lanes have one digit, they need not take turns.
+GNNC_DEVICE void addDigit(int *counts, int digit) {
+  if (allLanes(digit == shuffle(digit, 0))) {
+    if (lane() == 0 && digit >= 0)
+      atomicAdd(&counts[digit], 32);
+  } else if (digit >= 0) {
+    atomicAdd(&counts[digit], 1);
+  }
+}
+
 /// Leaves a tile's counts of its digits: counts[tile][digit], and added to sums[tile / kTilesOfGroup][digit], which are
 /// 0 before. Whole numbers: the order of additions does not matter. `digit` is called with the numbers of the tile's
 /// elements, of which there are `count` in all, `held` for each thread; below 0: it has none.
@@ -253,8 +263,7 @@ GNNC_DEVICE void countTile(int64 count, int held, int numDigits, int *counts, in
   int64 begin = int64(blockIdx.x) * kThreads * held;
   GNNC_FOR(i, kFewHeld) {
     int64 at = begin + i * kThreads + threadIdx.x;
-    if (int digit = i < held && at < count ? digitOf(at) : -1; digit >= 0)
-      atomicAdd(&own[digit], 1);
+    addDigit(own, i < held && at < count ? digitOf(at) : -1);
   }
   __syncthreads();
   if (int digit = threadIdx.x; digit < numDigits) {
@@ -342,18 +351,9 @@ GNNC_DEVICE void scatterFew(const Pass &pass) {
   });
 }
 
-/// Adds 1 for each thread's digit; below 0: it has none. Where all lanes have one digit, they need not take turns.
-GNNC_DEVICE void addDigit(int *counts, int digit) {
-  if (allLanes(digit == shuffle(digit, 0))) {
-    if (lane() == 0 && digit >= 0)
-      atomicAdd(&counts[digit], 32);
-  } else if (digit >= 0) {
-    atomicAdd(&counts[digit], 1);
-  }
-}
-
 /// Sorts by the lower digit what is sorted by the upper one. Block b takes bucket b; blocks behind them take what is
-/// too long for one. Each counts its bucket by itself, so that nothing stands between the two digits.
+/// too long for one. Each counts its bucket by itself, so that nothing stands between the two digits. What is undefined
+/// has a bucket of its own, where there is nothing to sort: it may be as long as all others.
 GNNC_DEVICE void scatterBuckets(const Pass &pass) {
   __shared__ int counts[2][kFewDigits];
   __shared__ int2 surplus;
@@ -374,6 +374,19 @@ GNNC_DEVICE void scatterBuckets(const Pass &pass) {
   }
   int begin = __ldg(pass.upper + bucket), end = __ldg(pass.upper + bucket + 1), mask = (1 << int(pass.bits)) - 1;
   int at = begin + tile * kFewTile, left = end - at, valid = left < kFewTile ? left : kFewTile;
+  const int64 first = int64(bucket) << int(pass.bits);
+  if (first == pass.undefined && !pass.keysOut) {
+    if (tile == 0 && threadIdx.x == 0 && first < pass.numStarts)
+      pass.starts[first] = begin;
+    for (int i = at + threadIdx.x; i < at + valid; i += kThreads) {
+      const int value = __ldg(pass.values + i);
+      if (pass.valuesOut)
+        pass.valuesOut[i] = value;
+      if (pass.throughOut)
+        pass.throughOut[i] = __ldg(pass.through + value);
+    }
+    return;
+  }
   Part part{at, valid, (valid + kThreads - 1) / kThreads, begin, end - begin <= kFewTile};
   auto find = [&](int digit) {
     counts[0][digit] = counts[1][digit] = 0;
@@ -390,7 +403,6 @@ GNNC_DEVICE void scatterBuckets(const Pass &pass) {
     __syncthreads();
     return DigitCount{counts[0][digit] + counts[1][digit], counts[0][digit]};
   };
-  int64 first = int64(bucket) << int(pass.bits);
   scatterTile<kFewHeld, kFewDigits>(pass, part, find, [&](int digit, int start) {
     if (tile == 0 && first + digit < pass.numStarts)
       pass.starts[first + digit] = start;
