@@ -237,7 +237,9 @@ void choose(gnnc_context &context, const Call &call, const StepRec &record, cons
     break;
   }
   case StepKind::Farthest: {
-    FarthestSearch search{from, buffers[1], buffers[2], deciding.rowElements, isDouble};
+    bool hasStart = record.number != 0;
+    FarthestSearch search{
+        from, buffers[1], hasStart ? buffers[2] : nullptr, buffers[hasStart ? 3 : 2], deciding.rowElements, isDouble};
     runInBlocks(context, search, blocks.rows, blocks.blockRows, findFarthest);
     break;
   }

@@ -118,6 +118,7 @@ void findTop(const TopSearch &search, int64_t begin, int64_t end);
 struct FarthestSearch {
   Candidates from;
   const void *points; ///< by element
+  const void *start;  ///< by element: the largest comes first; null: the smallest number does
   void *distances;    ///< room for one of each element to choose from
   int64_t width;
   bool isDouble;

@@ -21,7 +21,7 @@ template <typename T> class Farthest {
 public:
   explicit Farthest(const FarthestSearch &search)
       : search(search), from(search.from), points(static_cast<const T *>(search.points)),
-        nearest(static_cast<T *>(search.distances)) {}
+        start(static_cast<const T *>(search.start)), nearest(static_cast<T *>(search.distances)) {}
 
   void find(int64_t owner) const {
     int64_t begin = from.begin(owner), end = from.end(owner);
@@ -29,7 +29,8 @@ public:
       nearest[from.member(i)] = static_cast<T>(__builtin_inf());
     int32_t *chosen = from.chosen + from.owners[owner], *last = from.chosen + from.owners[owner + 1];
     while (chosen < last) {
-      int32_t number = farthest(begin, end);
+      bool isFirst = chosen == from.chosen + from.owners[owner];
+      int32_t number = isFirst && start ? largestStart(begin, end) : farthest(begin, end);
       *chosen++ = number;
       nearest[number] = kTaken;
       if (chosen == last)
@@ -40,6 +41,18 @@ public:
 
 private:
   static constexpr T kTaken = -1;
+
+  int32_t largestStart(int64_t begin, int64_t end) const {
+    int32_t best = from.member(begin);
+    for (int64_t i = begin + 1; i < end; ++i) {
+      int32_t number = from.member(i);
+      T own = start[number], other = start[best];
+      bool isEqual = own == other || (own != own && other != other);
+      if (isEqual ? number < best : own > other || other != other)
+        best = number;
+    }
+    return best;
+  }
 
   int32_t farthest(int64_t begin, int64_t end) const {
     int32_t best = -1, other = -1; // of those with a distance, and of those whose distance is not a number
@@ -77,7 +90,7 @@ private:
 
   const FarthestSearch &search;
   const Candidates &from;
-  const T *points;
+  const T *points, *start;
   T *nearest;
 };
 

@@ -139,7 +139,7 @@ def _(scores: Tensor, k: int, ratio: float, groups: Tensor | None) -> Tensor:
 
 
 @torch.library.custom_op("gnnc::farthest", mutates_args=())
-def _farthest(points: Tensor, k: int, ratio: float, groups: Tensor | None) -> Tensor:
+def _farthest(points: Tensor, k: int, ratio: float, groups: Tensor | None, start: Tensor | None) -> Tensor:
     device = points.device
     if groups is None:
         groups = torch.zeros(points.size(0), dtype=torch.long, device=device)
@@ -152,7 +152,11 @@ def _farthest(points: Tensor, k: int, ratio: float, groups: Tensor | None) -> Te
     rows, all_groups = points[table.clamp(min=0)], torch.arange(sizes.numel(), device=device)
     chosen = torch.full((sizes.numel(), most), -1, dtype=torch.long, device=device)
     for place in range(most):
-        best = nearest.argmax(1)
+        if place == 0 and start is not None:  # What is not a number is chosen where nothing else is there.
+            numbers = start.nan_to_num(-torch.inf, posinf=torch.inf, neginf=torch.finfo(start.dtype).min)
+            best = numbers[table.clamp(min=0)].masked_fill(table < 0, -torch.inf).argmax(1)
+        else:
+            best = nearest.argmax(1)
         chosen[:, place] = torch.where(place < limits, table[all_groups, best], -1)
         nearest[all_groups, best] = -2.0
         distances = (rows - rows[all_groups, best][:, None]).square().sum(-1)
@@ -161,7 +165,7 @@ def _farthest(points: Tensor, k: int, ratio: float, groups: Tensor | None) -> Te
 
 
 @_farthest.register_fake
-def _(points: Tensor, k: int, ratio: float, groups: Tensor | None) -> Tensor:
+def _(points: Tensor, k: int, ratio: float, groups: Tensor | None, start: Tensor | None) -> Tensor:
     return points.new_empty((torch.library.get_ctx().new_dynamic_size(min=2),), dtype=torch.long)
 
 
@@ -299,16 +303,15 @@ def fps(
 ) -> Tensor:
     """The numbers [K] of ceil(ratio * n) of the n points `x` [N, F] in each batch, far from each other.
 
-    The first of a batch is chosen first, and then again and again the point whose nearest chosen one is farthest away;
-    of equally far ones that with the smaller number. No point is chosen twice. `random_start` must be False, unlike
-    PyTorch Geometric's default: what is chosen is the same in each run. `batch_size` is not needed, and taken for
-    compatibility.
+    The first of a batch is chosen first, or with `random_start` any of it, by PyTorch's random numbers, and then again
+    and again the point whose nearest chosen one is farthest away; of equally far ones that with the smaller number. No
+    point is chosen twice. `batch_size` is not needed, and taken for compatibility.
     """
-    if random_start:
-        raise ValueError("random_start: a random first point is not supported; pass random_start=False")
     if not 0 < ratio <= 1:
         raise ValueError(f"ratio: expected a part above 0 and up to 1, found {ratio}")
-    return _farthest(_rows(x if x.dim() < 3 else x.flatten(1), "x").detach(), 0, float(ratio), batch)
+    points = _rows(x if x.dim() < 3 else x.flatten(1), "x").detach()
+    start = torch.rand(points.shape[:1], dtype=points.dtype, device=points.device) if random_start else None
+    return _farthest(points, 0, float(ratio), batch, start)
 
 
 def topk(x: Tensor, ratio: float | int, batch: Tensor | None = None) -> Tensor:

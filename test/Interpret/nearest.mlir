@@ -77,3 +77,37 @@ module attributes {
     return %from : tensor<?xf32, #mpdfg.on<@far>>
   }
 }
+
+// -----
+
+// The same, but first the point with the largest number: point 4, and of the other cloud point 2, since what is no
+// number comes last.
+// CHECK: far: 5 rows []
+// CHECK-NEXT: 4
+// CHECK-NEXT: 0
+// CHECK-NEXT: 1
+// CHECK-NEXT: 2
+// CHECK-NEXT: 6
+module attributes {
+  test.extents = {node = 7, graph = 2},
+  test.maps = {batch = array<i64: 0, 0, 1, 0, 0, 0, 1>},
+  test.inputs = {x = dense<[[0.0], [4.0], [1.0], [0.0], [9.0], [9.0], [0x7FF8000000000000]]> : tensor<7x1xf64>,
+                 number = dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> : tensor<7xf64>,
+                 first = dense<[0.0, -1.0, -5.0, 0.0, 2.0, 2.0, 0x7FF8000000000000]> : tensor<7xf64>}
+} {
+  mpdfg.space @node root
+  mpdfg.space @graph root
+  mpdfg.map @batch root from @node to @graph
+  mpdfg.space @far selection {base = @graph, of = @node, maps = [unit, @batch], most = 3 : i64}
+  mpdfg.map @far.src chosen from @far to @node
+  mpdfg.map @far.dst owner from @far to @graph
+  func.func @forward(%x: tensor<?x1xf32, #mpdfg.on<@node>> {mpdfg.name = "x"},
+                     %number: tensor<?xf32, #mpdfg.on<@node>> {mpdfg.name = "number"},
+                     %first: tensor<?xf32, #mpdfg.on<@node>> {mpdfg.name = "first"})
+      -> (tensor<?xf32, #mpdfg.on<@far>> {mpdfg.name = "far"}) {
+    %list = mpdfg.farthest %x start %first along @far.src owner @far.dst
+      : tensor<?x1xf32, #mpdfg.on<@node>> start tensor<?xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@far>>
+    %from = mpdfg.broadcast %number along @far.src : tensor<?xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@far>>
+    return %from : tensor<?xf32, #mpdfg.on<@far>>
+  }
+}

@@ -350,7 +350,10 @@ static ChosenElements chooseFirst(Operation *op, const GraphData &graph,
 }
 
 /// Members that are far from each other, for each of the base.
-static ChosenElements chooseFarthest(FarthestOp op, const RefTensor &points, bool isDouble, const GraphData &graph) {
+static ChosenElements chooseFarthest(FarthestOp op, ArrayRef<const RefTensor *> operands, bool isDouble,
+                                     const GraphData &graph) {
+  const RefTensor &points = *operands[0];
+  const RefTensor *start = op.getStart() ? operands[1] : nullptr;
   SpaceOp space = getSelection(op);
   ArrayRef<int64_t> owners = graph.map(cast<FlatSymbolRefAttr>((*space.getMaps())[1]).getValue()).target;
   ChosenElements result;
@@ -360,11 +363,17 @@ static ChosenElements chooseFarthest(FarthestOp op, const RefTensor &points, boo
     for (int64_t element = 0; element < graph.extent(*space.getOf()); ++element)
       if (owners[size_t(element)] == owner)
         members.push_back({element, std::numeric_limits<double>::infinity()});
+    auto isLess = [](double a, double b) {
+      bool isNumber = !std::isnan(a), isOther = !std::isnan(b);
+      return isNumber != isOther ? isOther : isNumber && a < b;
+    };
+    bool isFirst = start;
     for (int64_t left = mostChosen(space, int64_t(members.size())); left > 0; --left) {
-      auto farthest = llvm::max_element(members, [](const auto &a, const auto &b) {
-        bool isNumber = !std::isnan(a.second), isOther = !std::isnan(b.second);
-        return isNumber != isOther ? isOther : isNumber && a.second < b.second;
+      auto farthest = llvm::max_element(members, [&](const auto &a, const auto &b) {
+        return isFirst ? isLess(start->data[size_t(a.first)], start->data[size_t(b.first)])
+                       : isLess(a.second, b.second);
       });
+      isFirst = false;
       int64_t chosen = farthest->first;
       members.erase(farthest);
       result.owners.push_back(owner);
@@ -404,7 +413,7 @@ ChosenElements mpdfg::chooseElements(Operation *op, ArrayRef<const RefTensor *> 
   if (isa<TopOp>(op))
     return chooseFirst(op, graph, [&](int64_t, int64_t element) { return -first.data[size_t(element)]; });
   if (auto farthest = dyn_cast<FarthestOp>(op))
-    return chooseFarthest(farthest, first, isDouble, graph);
+    return chooseFarthest(farthest, operands, isDouble, graph);
   auto distance = [&](int64_t owner, int64_t element) {
     const RefTensor &queries = *operands[1];
     return isDouble ? squaredDistance<double>(first.row(element), queries.row(owner), first.width())

@@ -309,9 +309,10 @@ def FarthestOp : MPDFG_Op<"farthest", [DeclareOpInterfaceMethods<EvaluateOpInter
                                        DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "chooses for each element points that are far from each other";
   let description = [{
-    Like `top`, but by the distance of rows: first the member with the smallest number, then again and again the member
-    whose nearest point chosen so far is farthest away; of equally far ones the one with the smaller number. Distances
-    are sums of squares, as `nearest` has them. Those that are not a number come last, and no member is chosen twice.
+    Like `top`, but by the distance of rows: first the member with the largest number of `start`, or without it the one
+    with the smallest number, then again and again the member whose nearest point chosen so far is farthest away; of
+    equally far ones the one with the smaller number. Distances are sums of squares, as `nearest` has them. Those that
+    are not a number come last, and no member is chosen twice.
 
     Example:
     ```mlir
@@ -319,9 +320,13 @@ def FarthestOp : MPDFG_Op<"farthest", [DeclareOpInterfaceMethods<EvaluateOpInter
       : tensor<?x3xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@centres>>
     ```
   }];
-  let arguments = (ins MPDFG_Tensor:$points, FlatSymbolRefAttr:$along, FlatSymbolRefAttr:$owner);
+  let arguments = (ins MPDFG_Tensor:$points, Optional<MPDFG_Tensor>:$start, FlatSymbolRefAttr:$along,
+      FlatSymbolRefAttr:$owner);
   let results = (outs MPDFG_Tensor:$result);
-  let assemblyFormat = "$points `along` $along `owner` $owner attr-dict `:` type($points) `->` type($result)";
+  let assemblyFormat = [{
+    $points (`start` $start^)? `along` $along `owner` $owner attr-dict `:` type($points) (`start` type($start)^)?
+    `->` type($result)
+  }];
 }
 
 def KeepOp : MPDFG_Op<"keep", [DeclareOpInterfaceMethods<EvaluateOpInterface>,

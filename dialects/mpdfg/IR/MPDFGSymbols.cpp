@@ -326,8 +326,10 @@ static LogicalResult verifyChoice(Operation *op, bool isOpen, SymbolTableCollect
     return op->emitOpError() << "expected a selection of one element of its base for each, found " << map.getFromAttr();
   // What decides: values on what is chosen from, and then values on what it is chosen for.
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    if (failed(verifyOn(op, operand.getType(), i == 0 ? map.getToAttr() : space.getBaseAttr(),
-                        i > 0                    ? "queries"
+    bool isStart = i > 0 && isa<FarthestOp>(op);
+    if (failed(verifyOn(op, operand.getType(), i == 0 || isStart ? map.getToAttr() : space.getBaseAttr(),
+                        isStart                  ? "start"
+                        : i > 0                  ? "queries"
                         : isa<TopOp, KeepOp>(op) ? "operand"
                                                  : "points",
                         symbols)))
@@ -335,12 +337,14 @@ static LogicalResult verifyChoice(Operation *op, bool isOpen, SymbolTableCollect
     Type element = cast<RankedTensorType>(operand.getType()).getElementType();
     if (!element.isF32() && !element.isF64())
       return op->emitOpError() << "expected rows of f32 or f64, found " << element;
-    if (isa<TopOp, KeepOp>(op) && !getFeatureShape(operand.getType()).empty())
+    if ((isa<TopOp, KeepOp>(op) || isStart) && !getFeatureShape(operand.getType()).empty())
       return op->emitOpError() << "expected one number for each element, found " << operand.getType();
+    if (isStart && element != cast<RankedTensorType>(op->getOperand(0).getType()).getElementType())
+      return op->emitOpError() << "expected start as wide as the points, found " << element;
   }
   Type type = op->getResult(0).getType();
   if (failed(verifyOn(op, type, map.getFromAttr(), "result", symbols)) ||
-      (op->getNumOperands() == 2 &&
+      (op->getNumOperands() == 2 && !isa<FarthestOp>(op) &&
        failed(verifySameFeatures(op, op->getOperand(0).getType(), op->getOperand(1).getType()))))
     return failure();
   if (!getFeatureShape(type).empty() || !cast<RankedTensorType>(type).getElementType().isF32())

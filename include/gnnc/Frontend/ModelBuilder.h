@@ -133,7 +133,8 @@ public:
   MaybeId nearest(Id points, Id queries, Id chosen, Loc loc);
   MaybeId within(Id points, Id queries, double radius, Id chosen, Loc loc);
   MaybeId top(Id scores, Id chosen, Loc loc);
-  MaybeId farthest(Id points, Id chosen, Loc loc);
+  /// `start`: by which the first is chosen; none: by number.
+  MaybeId farthest(Id points, MaybeId start, Id chosen, Loc loc);
   /// Says where the inclusion of a kept space leads.
   MaybeId keep(Id condition, Id inclusion, Loc loc);
   /// Uniform numbers in [0, 1) on a space, or shared. Without a site, the next free one is used.

@@ -136,7 +136,8 @@ enum class OpCode {
   Nearest,  ///< to the rows of operands[0] that are nearest to those of operands[1]
   Within,   ///< to those that are nearer than `number`; and where its space's Owner map leads
   Top,      ///< to the elements with the largest operands[0]
-  Farthest, ///< to elements whose rows of operands[0] are far from each other
+  Farthest, ///< to elements whose rows of operands[0] are far from each other, first where operands[1] is largest, if
+            ///< it is there
   Keep,     ///< and where the Inclusion map `map` leads: to elements on which operands[0] is neither 0 nor NaN
 };
 inline bool isChoice(OpCode op) { return op >= OpCode::Nearest; }

@@ -183,7 +183,8 @@ struct StepRec {
   int64_t blockBytes;            // of memory that each block works in, which nobody reads afterwards
   int64_t writtenAt, numWritten; // buffers that it writes
   int64_t chosenAt, numChosen;   // ChosenRec, each after those it is made of: a choosing step makes them
-  int64_t number;                // Within: the bits of a double, the square of the radius
+  // Within: the bits of a double, the square of the radius. Farthest: whether a buffer says which comes first.
+  int64_t number;
 };
 // What a choosing step makes of a map, and the buffer that holds it: an index array or, on a GPU, the items of a
 // worklist (`index` is -1), one for each owner.

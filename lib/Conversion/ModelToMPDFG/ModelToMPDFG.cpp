@@ -345,7 +345,8 @@ Value Importer::importValue(Id id) {
     return TopOp::create(builder, loc, typeOfNumbers(type), operand(0), mapRef(value.map),
                          mapRef(ownersOf(value.residency)));
   case OpCode::Farthest:
-    return FarthestOp::create(builder, loc, typeOfNumbers(type), operand(0), mapRef(value.map),
+    return FarthestOp::create(builder, loc, typeOfNumbers(type), operand(0),
+                              value.operands.size() > 1 ? operand(1) : Value(), mapRef(value.map),
                               mapRef(ownersOf(value.residency)));
   case OpCode::Keep:
     return KeepOp::create(builder, loc, typeOfNumbers(type), operand(0), mapRef(value.map));

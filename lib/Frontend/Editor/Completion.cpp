@@ -282,7 +282,7 @@ static void offerSpaceMakers(const Place &place, std::vector<Completion> &found)
       {"knn", "knn(x, k: count, of: value, along: map, self: bool)"},
       {"radius", "radius(x, r: number, max: count, of: value, along: map, self: bool)"},
       {"topk", "topk(score, k: count, ratio: number, along: map)"},
-      {"fps", "fps(x, k: count, ratio: number, along: map)"}};
+      {"fps", "fps(x, k: count, ratio: number, along: map, start: score)"}};
   StringRef line = place.before.substr(place.before.rfind('\n') + 1).ltrim();
   auto [name, made] = line.split('=');
   if (!name.starts_with("space ") || !line.contains('='))

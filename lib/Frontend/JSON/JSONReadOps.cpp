@@ -96,7 +96,8 @@ bool JSONReader::readOp(const Cursor &at) {
     args = at["args"].all<Id>([&](const Cursor &each) { return valueAt(each); });
   if (!name || !args || errors.any())
     return false;
-  if (count == -1 ? args->empty() : args->size() != size_t(count))
+  bool mayStart = *op == OpCode::Farthest && args->size() == 2;
+  if (count == -1 ? args->empty() : args->size() != size_t(count) && !mayStart)
     return errors.report(at.pointer + "/args",
                          "expected " + (count == -1 ? std::string("at least 1") : std::to_string(count)) +
                              (count == 1 ? " value" : " values") + ", found " + std::to_string(args->size()));
@@ -198,7 +199,7 @@ MaybeId JSONReader::buildOp(const Cursor &at, OpCode op, llvm::ArrayRef<Id> args
     break;
   case OpCode::Farthest:
     if (auto map = mapAt(at["along"]))
-      return builder.farthest(args[0], *map, loc);
+      return builder.farthest(args[0], args.size() > 1 ? MaybeId(args[1]) : std::nullopt, *map, loc);
     break;
   case OpCode::Keep:
     if (auto map = mapAt(at["along"]))

@@ -154,7 +154,7 @@ MaybeId ModelBuilder::choice(OpCode op, ArrayRef<Id> operands, Id chosen, double
                                 : "how many elements are chosen here is not known with the graph, but space '" +
                                       space.name + "' is not open");
   for (auto [i, value] : llvm::enumerate(operands))
-    if (Id on = i == 0 ? map.to : space.base; model.values[value].residency != on)
+    if (Id on = i == 0 || op == OpCode::Farthest ? map.to : space.base; model.values[value].residency != on)
       return fail(loc, "expected a value on '" + spaceName(on) + "' to compare, found " + describe(value));
   MaybeId owners = isKept ? chosen : owner(map.from, loc);
   if (!owners)
@@ -198,8 +198,12 @@ MaybeId ModelBuilder::top(Id scores, Id chosen, Loc loc) {
   return choice(OpCode::Top, scores, chosen, 0, loc);
 }
 
-MaybeId ModelBuilder::farthest(Id points, Id chosen, Loc loc) {
-  return choice(OpCode::Farthest, points, chosen, 0, loc);
+MaybeId ModelBuilder::farthest(Id points, MaybeId start, Id chosen, Loc loc) {
+  if (!start)
+    return choice(OpCode::Farthest, points, chosen, 0, loc);
+  if (checkValue(*start, loc) && !model.values[*start].axes.empty())
+    return fail(loc, "expected one number for each element to start with, found " + describe(*start));
+  return choice(OpCode::Farthest, {points, *start}, chosen, 0, loc);
 }
 
 MaybeId ModelBuilder::keep(Id condition, Id inclusion, Loc loc) {

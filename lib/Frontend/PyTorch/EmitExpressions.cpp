@@ -71,7 +71,8 @@ std::string Emitter::choiceText(const Scope &scope, int value) const {
   if (isOfMembers(choice)) {
     text +=
         own() + (choice.number != 0 ? ", ratio: " + numberText(choice.number) : ", k: " + std::to_string(choice.end));
-    return text + (choice.map >= 0 ? ", along: " + mapName(scope, choice.map) : "") + ")";
+    text += choice.map >= 0 ? ", along: " + mapName(scope, choice.map) : "";
+    return text + (choice.operands.size() > 1 ? ", start: " + use(scope, choice.operands[1], 0) : "") + ")";
   }
   bool isOfItself = choice.operands[0] == choice.operands[1];
   text += own() + (choice.text == "knn" ? ", k: " : ", r: " + numberText(choice.number) + ", max: ") +

@@ -105,6 +105,8 @@ void Recover::opMembers(const NormalNode &node) {
   choice.text = has(node, "scores") ? "topk" : "fps";
   Tensor deciding = has(node, "scores") ? tensor(node, "scores") : rowsOfPoints(node, "points");
   choice.operands = {has(node, "scores") ? onElements(deciding, "score") : deciding.value};
+  if (has(node, "start"))
+    choice.operands.push_back(onElements(tensor(node, "start"), "number"));
   choice.number = number(node, "ratio").value_or(0);
   choice.end = integer(node, "k", 0);
   if (has(node, "groups")) {

@@ -140,7 +140,8 @@ void Selections::declareMembers(const ast::SpaceDecl &decl) {
   std::optional<Number> ratio;
   if (decl.ratio)
     ratio = types.evalNumber(*decl.ratio, "the ratio");
-  if (!deciding || !most || (decl.ratio && !ratio))
+  MaybeId start = decl.start ? evalRows(*decl.start) : std::nullopt;
+  if (!deciding || !most || (decl.ratio && !ratio) || (decl.start && !start))
     return;
   if (ratio && (ratio->kind == Number::Kind::Bool || !(ratio->asDouble() > 0 && ratio->asDouble() <= 1))) {
     error(decl.ratio->loc, "expected a ratio above 0 and up to 1, found " + ratio->str());
@@ -164,7 +165,7 @@ void Selections::declareMembers(const ast::SpaceDecl &decl) {
   limits.ratio = ratio ? ratio->asDouble() : 0;
   MaybeId chosen = declareSpace(decl, builder.map(*map).to, of, {kNone, *map}, limits);
   if (chosen && decl.kind == ast::SpaceDecl::Kind::Farthest)
-    builder.farthest(*deciding, *chosen, loc);
+    builder.farthest(*deciding, start, *chosen, loc);
   else if (chosen)
     builder.top(*deciding, *chosen, loc);
 }

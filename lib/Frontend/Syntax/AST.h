@@ -107,9 +107,9 @@ struct SpaceDecl {
   /// Pairs: where the first and the second of a pair belong, or one path for both
   std::vector<Path> paths;
   ExprPtr points; ///< Nearest, Within; Top: scores; Filter: the condition, which two paths may be meant as too
-  ExprPtr queries, count, radius, ratio, self; ///< where given
-  std::vector<Name> parts;                     ///< Union
-  std::string source;                          ///< Root: what follows `from`
+  ExprPtr queries, count, radius, ratio, self, start; ///< where given
+  std::vector<Name> parts;                            ///< Union
+  std::string source;                                 ///< Root: what follows `from`
 };
 
 struct MapDecl {

@@ -265,18 +265,20 @@ bool Parser::parseSelection(SpaceDecl &decl, SpaceDecl::Kind kind) {
     return false;
   const char *words = kind == Kind::Nearest  ? "'k', 'of', 'along' or 'self'"
                       : kind == Kind::Within ? "'r', 'max', 'of', 'along' or 'self'"
-                                             : "'k', 'ratio' or 'along'";
+                      : kind == Kind::Top    ? "'k', 'ratio' or 'along'"
+                                             : "'k', 'ratio', 'along' or 'start'";
   bool isOfMembers = kind == Kind::Top || kind == Kind::Farthest, isWithin = kind == Kind::Within;
   while (consume(",")) {
     Name name;
     if (!parseName(name, words) || !expect(":"))
       return false;
-    ExprPtr *place = name.text == (isWithin ? "max" : "k") ? &decl.count
-                     : name.text == "r" && isWithin        ? &decl.radius
-                     : name.text == "ratio" && isOfMembers ? &decl.ratio
-                     : name.text == "of" && !isOfMembers   ? &decl.queries
-                     : name.text == "self" && !isOfMembers ? &decl.self
-                                                           : nullptr;
+    ExprPtr *place = name.text == (isWithin ? "max" : "k")            ? &decl.count
+                     : name.text == "r" && isWithin                   ? &decl.radius
+                     : name.text == "ratio" && isOfMembers            ? &decl.ratio
+                     : name.text == "start" && kind == Kind::Farthest ? &decl.start
+                     : name.text == "of" && !isOfMembers              ? &decl.queries
+                     : name.text == "self" && !isOfMembers            ? &decl.self
+                                                                      : nullptr;
     if (!place && name.text != "along") {
       diagnostics.error(name.loc, std::string("expected ") + words + ", found '" + name.text + "'");
       return false;

@@ -98,6 +98,8 @@ void TableBuilder::choiceRecord(Operation *op, const EmittedKernel &kernel, int6
     double radius = within.getRadius().convertToDouble(), square = radius * radius;
     step.number = llvm::bit_cast<int64_t>(bits == 32 ? double(float(square)) : square);
   }
+  if (auto farthest = dyn_cast<mpdfg::FarthestOp>(op))
+    step.number = farthest.getStart() ? 1 : 0;
   // The map itself, as it is.
   int64_t raw = indexOf({IndexKind::Raw, along, {}});
   chosenBuffers[raw] = bufferList[0];

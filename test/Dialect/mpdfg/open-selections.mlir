@@ -162,3 +162,52 @@ func.func @far_by_half_precision(%x: !x) {
   %0 = mpdfg.farthest %x along @far.src owner @far.dst : !x -> tensor<?xf32, #mpdfg.on<@far>>
   return
 }
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @graph root
+mpdfg.map @batch root from @node to @graph
+mpdfg.space @far selection {base = @graph, of = @node, maps = [unit, @batch], most = 2 : i64}
+mpdfg.map @far.src chosen from @far to @node
+mpdfg.map @far.dst owner from @far to @graph
+
+!x = tensor<?x3xf32, #mpdfg.on<@node>>
+
+func.func @far_from_rows(%x: !x) {
+  // expected-error @+1 {{expected one number for each element, found 'tensor<?x3xf32, #mpdfg.on<@node>>'}}
+  %0 = mpdfg.farthest %x start %x along @far.src owner @far.dst : !x start !x -> tensor<?xf32, #mpdfg.on<@far>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @graph root
+mpdfg.map @batch root from @node to @graph
+mpdfg.space @far selection {base = @graph, of = @node, maps = [unit, @batch], most = 2 : i64}
+mpdfg.map @far.src chosen from @far to @node
+mpdfg.map @far.dst owner from @far to @graph
+
+func.func @far_from_graphs(%x: tensor<?x3xf32, #mpdfg.on<@node>>, %first: tensor<?xf32, #mpdfg.on<@graph>>) {
+  // expected-error @+1 {{start}}
+  %0 = mpdfg.farthest %x start %first along @far.src owner @far.dst
+    : tensor<?x3xf32, #mpdfg.on<@node>> start tensor<?xf32, #mpdfg.on<@graph>> -> tensor<?xf32, #mpdfg.on<@far>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @graph root
+mpdfg.map @batch root from @node to @graph
+mpdfg.space @far selection {base = @graph, of = @node, maps = [unit, @batch], most = 2 : i64}
+mpdfg.map @far.src chosen from @far to @node
+mpdfg.map @far.dst owner from @far to @graph
+
+func.func @far_from_wider_numbers(%x: tensor<?x3xf32, #mpdfg.on<@node>>, %first: tensor<?xf64, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected start as wide as the points, found 'f64'}}
+  %0 = mpdfg.farthest %x start %first along @far.src owner @far.dst
+    : tensor<?x3xf32, #mpdfg.on<@node>> start tensor<?xf64, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@far>>
+  return
+}

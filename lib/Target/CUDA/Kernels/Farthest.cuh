@@ -84,9 +84,22 @@ template <typename T> GNNC_DEVICE void offer(T &known, T own, int number, Offer 
     best = mine;
 }
 
+/// The point whose `start` is the largest; what is not a number is behind all others.
+template <typename T> GNNC_DEVICE int largestStart(const Farthest &own, int begin, int end, int turn, Offers &offers) {
+  const T *start = static_cast<const T *>(own.start);
+  Offer best = noOffer();
+  for (int i = begin + int(threadIdx.x); i < end; i += blockDim.x) {
+    const int number = own.members ? own.members[i] : i;
+    const unsigned long long all = sizeof(T) == sizeof(float) ? 0xffffffffull : ~0ull;
+    if (Offer mine = {all - choose::keyOf(start[number]), number}; mine.isBefore(best))
+      best = mine;
+  }
+  return bestOfBlock<T>(best, offers, turn);
+}
+
 /// Places [begin, end), which are at most kHeld for each thread: what is known of them is in registers.
 template <typename T, int kHeld>
-GNNC_DEVICE void chooseHeld(const Farthest &own, int begin, int end, int first, int last, Offers &offers) {
+GNNC_DEVICE void chooseHeld(const Farthest &own, int begin, int end, int first, int last, int before, Offers &offers) {
   constexpr int kWidth = 3;
   const T *points = static_cast<const T *>(own.points);
   T held[kHeld][kWidth], nearest[kHeld];
@@ -97,7 +110,6 @@ GNNC_DEVICE void chooseHeld(const Farthest &own, int begin, int end, int first, 
     nearest[h] = place < end ? T(__int_as_float(0x7f800000)) : T(kNoDistance);
     GNNC_FOR(k, kWidth) held[h][k] = place < end ? points[int64(numbers[h]) * kWidth + k] : T(0);
   }
-  int before = -1; // the point chosen last
   for (int place = first; place < last; ++place) {
     Offer best = noOffer();
     T point[kWidth];
@@ -116,12 +128,12 @@ GNNC_DEVICE void chooseHeld(const Farthest &own, int begin, int end, int first, 
 
 /// The same for any number of them.
 template <typename T>
-GNNC_DEVICE void chooseFromMemory(const Farthest &own, int begin, int end, int first, int last, Offers &offers) {
+GNNC_DEVICE void chooseFromMemory(const Farthest &own, int begin, int end, int first, int last, int before,
+                                  Offers &offers) {
   const T *points = static_cast<const T *>(own.points);
   T *nearest = static_cast<T *>(own.nearest);
   for (int i = begin + int(threadIdx.x); i < end; i += blockDim.x)
     nearest[i] = T(__int_as_float(0x7f800000));
-  int before = -1;
   for (int place = first; place < last; ++place) {
     Offer best = noOffer();
     for (int i = begin + int(threadIdx.x); i < end; i += blockDim.x) {
@@ -145,16 +157,23 @@ template <typename T> GNNC_DEVICE void search(const Farthest &own) {
   __shared__ Offers offers;
   for (int64 group = blockIdx.x; group < own.numGroups; group += gridDim.x) {
     const int begin = own.pointers[group], end = own.pointers[group + 1];
-    const int first = own.owners[group], last = own.owners[group + 1];
+    const int last = own.owners[group + 1];
+    int first = own.owners[group], before = -1; // the point chosen last
+    if (own.start && first < last) {
+      before = largestStart<T>(own, begin, end, first, offers);
+      if (threadIdx.x == 0)
+        own.chosen[first] = before;
+      ++first;
+    }
     const int held = own.width == 3 ? (end - begin + device::kFarthestThreads - 1) / device::kFarthestThreads : 99;
     if (held <= 2)
-      chooseHeld<T, 2>(own, begin, end, first, last, offers);
+      chooseHeld<T, 2>(own, begin, end, first, last, before, offers);
     else if (held <= 8)
-      chooseHeld<T, 8>(own, begin, end, first, last, offers);
+      chooseHeld<T, 8>(own, begin, end, first, last, before, offers);
     else if (held <= 16)
-      chooseHeld<T, 16>(own, begin, end, first, last, offers);
+      chooseHeld<T, 16>(own, begin, end, first, last, before, offers);
     else
-      chooseFromMemory<T>(own, begin, end, first, last, offers);
+      chooseFromMemory<T>(own, begin, end, first, last, before, offers);
     __syncthreads(); // before the next group's offers
   }
 }
