@@ -688,6 +688,7 @@ private:
   Tensor softmax(Tensor x, size_t dim, bool isLog);
   Tensor perChannel(const NormalNode &node, const std::string &name, size_t rank);
   Tensor normalised(const Tensor &x, const std::vector<size_t> &dims, double eps);
+  void defineStatistics(const NormalNode &node, const Tensor &x, const std::vector<size_t> &dims, double eps);
   Tensor scaled(const NormalNode &node, Tensor y, bool channels);
 
   const ExportedProgram &exported;

@@ -143,25 +143,56 @@ std::optional<Tensor> Recover::madeOfOthers(const NormalNode &node, const Tensor
 /// The whole part: the nearest whole number towards 0.
 Tensor Recover::truncated(const Tensor &x) { return binary("*", unary("sign", x), unary("floor", unary("abs", x))); }
 
-/// Whether the products of a number with the first few thousand whole numbers are exact in single precision.
-static bool isShort(double number) {
-  int exponent;
-  double scaled = std::ldexp(std::frexp(number, &exponent), 12);
-  return number != 0 && std::isfinite(number) && scaled == std::floor(scaled);
+/// Parts of a number, of 12 bits each, whose sum it is. Their products with the first few thousand whole numbers are
+/// exact in single precision.
+static llvm::SmallVector<double> shortParts(double number) {
+  constexpr int kBits = 12;
+  llvm::SmallVector<double> parts;
+  for (double left = number; left != 0; left -= parts.back()) {
+    int exponent;
+    double scaled = std::ldexp(std::frexp(left, &exponent), kBits);
+    parts.push_back(std::ldexp(std::trunc(scaled), exponent - kBits));
+  }
+  return parts;
 }
 
 /// Quotients that are rounded, and what is left of a division by them. PyTorch rounds the exact quotient. A computed
-/// one is on the same side of a whole number if that number times the divisor is exact.
+/// one is on the same side of a whole number if that number times the divisor is exact; else what is left says so.
 void Recover::opDivision(const NormalNode &node) {
   Tensor a = tensor(node, "self"), b = tensor(node, "other"), quotient = binary("/", a, b);
-  if (std::optional<double> divisor = number(node, "other"); !divisor || !isShort(*divisor))
-    throw Refusal{"it rounds an exact quotient; gnnc can only where the divisor is a constant of at most 12 bits, such "
-                  "as 1, 3 or 0.25"};
+  std::optional<double> divisor = number(node, "other");
+  if (!divisor || *divisor == 0 || !std::isfinite(*divisor))
+    throw Refusal{"it rounds an exact quotient; gnnc can only where the divisor is a constant other than 0; a - b * "
+                  "floor(a / b) is allowed"};
   std::string mode = string(node, "rounding_mode", node.op == "fmod" ? "trunc" : "floor");
   if (mode != "floor" && mode != "trunc")
     throw Refusal{"argument 'rounding_mode': expected floor or trunc, found '" + mode + "'"};
-  Tensor whole = mode == "trunc" ? truncated(quotient) : unary("floor", quotient);
-  define(node, node.op == "fmod" || node.op == "remainder" ? binary("-", a, binary("*", whole, b)) : whole);
+  bool isLeft = node.op == "fmod" || node.op == "remainder";
+  if (typeOf(node.outputs.at(0)) != ScalarType::Float64)
+    divisor = static_cast<float>(*divisor);
+  llvm::SmallVector<double> parts = shortParts(*divisor);
+  if (parts.size() == 1) {
+    Tensor whole = mode == "trunc" ? truncated(quotient) : unary("floor", quotient);
+    return define(node, isLeft ? binary("-", a, binary("*", whole, b)) : whole);
+  }
+  if (mode == "trunc" && !isLeft) // PyTorch's own is of the computed quotient.
+    return define(node, truncated(quotient));
+  // The quotient may have been rounded to the next whole number: what is left has the other sign then.
+  Tensor whole = truncated(quotient), left = a;
+  for (double part : parts)
+    left = binary("-", left, binary("*", whole, part));
+  auto isOpposite = [&](const Tensor &x, const Tensor &y) {
+    return binary("<", binary("*", unary("sign", x), unary("sign", y)), 0);
+  };
+  Tensor isOver = binary("*", isOpposite(left, a), unary("sign", a));
+  left = binary("+", left, binary("*", isOver, std::abs(*divisor)));
+  whole = binary("-", whole, binary("*", isOver, *divisor > 0 ? 1 : -1));
+  if (mode == "floor") {
+    Tensor isBelow = isOpposite(left, scalar(*divisor));
+    left = binary("+", left, binary("*", isBelow, *divisor));
+    whole = binary("-", whole, isBelow);
+  }
+  define(node, isLeft ? left : whole);
 }
 
 void Recover::opUnary(const NormalNode &node) {

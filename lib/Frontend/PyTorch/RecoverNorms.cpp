@@ -78,8 +78,11 @@ void Recover::opGroupNorm(const NormalNode &node) {
   std::vector<size_t> dims;
   for (size_t dim = 2; dim < grouped.size(); ++dim)
     dims.push_back(dim);
-  Tensor y = reshape(normalised(reshape(x, grouped), dims, number(node, "eps", 1e-5)), shape);
+  double eps = number(node, "eps", 1e-5);
+  Tensor parts = reshape(x, grouped), y = reshape(normalised(parts, dims, eps), shape);
   define(node, scaled(node, y, true));
+  if (node.op == "native_group_norm")
+    defineStatistics(node, parts, dims, eps);
 }
 
 /// x / √(mean of squares + eps).
@@ -131,7 +134,20 @@ void Recover::opLayerNorm(const NormalNode &node) {
   size_t count = integers(node, "normalized_shape").size();
   for (size_t i = x.dims.size() - std::min(count, x.dims.size()); i < x.dims.size(); ++i)
     dims.push_back(i);
-  define(node, scaled(node, normalised(x, dims, number(node, "eps", 1e-5)), false));
+  double eps = number(node, "eps", 1e-5);
+  define(node, scaled(node, normalised(x, dims, eps), false));
+  if (node.op == "native_layer_norm")
+    defineStatistics(node, x, dims, eps);
+}
+
+/// The second and third result of a norm: the means, and 1 / sqrt(variance + eps).
+void Recover::defineStatistics(const NormalNode &node, const Tensor &x, const std::vector<size_t> &dims, double eps) {
+  if (node.outputs.size() < 3)
+    return;
+  Tensor mean = fold("mean", x, dims, true);
+  Tensor variance = fold("mean", unary("square", binary("-", x, mean)), dims, true);
+  define(node, reshape(mean, sizes(node, 1)), 1);
+  define(node, reshape(unary("rsqrt", binary("+", variance, eps)), sizes(node, 2)), 2);
 }
 
 void Recover::opDropout(const NormalNode &node) {

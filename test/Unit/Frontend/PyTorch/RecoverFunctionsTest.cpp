@@ -77,14 +77,19 @@ TEST(RecoverFunctionsTest, RoundedNumbersAndQuotients) {
              "  let h = x / 3\n  output y = x - sign(h) * floor(abs(h)) * 3\n");
 }
 
-TEST(RecoverFunctionsTest, ExactQuotientsNeedAShortDivisor) {
-  // 1 / 0.1f is 10 in single precision, and a little less exactly.
+TEST(RecoverFunctionsTest, ExactQuotientsNeedAConstantDivisor) {
   for (const std::string &text :
-       {functionText("remainder.Scalar", "", {arg("other", 0.1)}),
-        functionText("floor_divide.default", "", {arg("other", 0)}), functionText("fmod.Tensor", "other")})
+       {functionText("floor_divide.default", "", {arg("other", 0)}), functionText("fmod.Tensor", "other")})
     expectPart(text,
-               "refused: it rounds an exact quotient; gnnc can only where the divisor is a constant of at most 12 "
-               "bits, such as 1, 3 or 0.25");
+               "refused: it rounds an exact quotient; gnnc can only where the divisor is a constant other than 0; "
+               "a - b * floor(a / b) is allowed");
+}
+
+TEST(RecoverFunctionsTest, LongDivisorsAreSubtractedInParts) {
+  // 1 / 0.1f is 10 in single precision, and a little less exactly.
+  std::string text = functionText("remainder.Scalar", "", {arg("other", 0.1)});
+  expectPart(text, " * 0.0999755859375");
+  expectPart(text, " * 2.44155526161");
 }
 
 TEST(RecoverFunctionsTest, UnitsWithAScaleInsideHaveOneKink) {
