@@ -30,7 +30,7 @@ from .._model import prepare_known
 from . import _device, _threads
 from ._grids import Leading, Restored, restore
 from ._memory import Lane
-from ._training import Masks
+from ._training import Draw, Draws
 
 if TYPE_CHECKING:
     from ._partial import Partials
@@ -271,7 +271,7 @@ class Bound:
     #: What the outputs are like.
     results: list[Tensor] = field(default_factory=list)
     forward: Site | None = None  #: of calls without a gradient, made when it is needed
-    masks: Masks | None = None
+    draws: Draws | None = None
     #: Of inputs with several axes of elements, the sizes of these.
     leading: dict[int, tuple[int, ...]] = field(default_factory=dict)
     #: The same graph for executors of other sets of differentiated results.
@@ -338,7 +338,7 @@ class Executor:
     """One object, given the leaves of a module's arguments.
 
     `leaf_names`: the name in the model of each leaf (None: not used by it). `param_names`: of parameters and buffers, in
-    the order in which calls give them. `masks`: inputs that each call draws, and probabilities. `part`: what ranks have
+    the order in which calls give them. `draws`: inputs that each call draws. `part`: what ranks have
     of a graph, where this is one of them. `leaf_ranks`: of each leaf the number of axes.
     """
 
@@ -347,7 +347,7 @@ class Executor:
         library: Library,
         leaf_names: Sequence[str | None],
         param_names: Sequence[str],
-        masks: Mapping[str, float] | None = None,
+        draws: Mapping[str, Draw] | None = None,
         part: PartGraphs | None = None,
         leaf_ranks: Sequence[int] = (),
     ) -> None:
@@ -363,15 +363,15 @@ class Executor:
         inputs = [found.inputs[leaf_names[i] or ""] for i in self.value_leaves]
         given = [leaf_ranks[i] for i in self.value_leaves] if leaf_ranks else []
         self.leading = Leading([len(value.dims) + (value.space is not None) for value in inputs], given)
-        self.masks = {name: p for name, p in (masks or {}).items() if name in found.inputs}
-        self.operand_names = [leaf_names[i] for i in self.value_leaves] + list(param_names) + list(self.masks)
-        self.num_given = len(self.operand_names) - len(self.masks)
+        self.draws = dict(draws or {})
+        taken = [name for name in self.draws if name in found.inputs]
+        self.operand_names = [leaf_names[i] for i in self.value_leaves] + list(param_names) + taken
+        self.num_given = len(self.operand_names) - len(taken)
         self.operand_values = [_find(found, name or "") for name in self.operand_names]
         if isinstance(self.arguments, ExportedArguments):
-            taken = (self.arguments.graph_names | self.arguments.sized) & set(self.masks)
-            if taken:
+            if (self.arguments.graph_names | self.arguments.sized) & set(self.draws):
                 raise CompileError(
-                    "dropout in training mode: the size of what it is applied to is known from nothing else"
+                    "dropout, or a tensor of random numbers, whose size is known from nothing else: it would have to be drawn first"
                 )
         self.computed_names = [name for name, value in found.inputs.items() if value.source or (part and value.numbers)]
         self.cotangent_names = [value.name for value in found.inputs.values() if value.gradient]
@@ -442,8 +442,8 @@ class Executor:
         operands += params
         if not self._are_leading(last, leaves) or not last.matches(leaves, operands):
             return None
-        if last.masks is not None:
-            operands += last.masks.draw()
+        if last.draws is not None:
+            operands += last.draws.draw()
         return last, operands
 
     def has_seen(self, leaves: Sequence[Any]) -> bool:
@@ -544,8 +544,10 @@ class Executor:
             lanes={},
             empty=frozenset((i, dim) for i, dim in self.batches if leaves[i].shape[dim] == 0),
         )
-        if self.masks:
-            bound.masks = Masks(bound.operands[self.num_given :], list(self.masks.values()), bound.torch_device)
+        if self.draws:
+            taken = dict(zip(self.operand_names[self.num_given :], operands[self.num_given :]))
+            given = [(draw, taken.get(name)) for name, draw in self.draws.items()]
+            bound.draws = Draws(given, leaves, bound.torch_device)
         bound.layouts = operands[: self.num_given]
         bound.results = self._outputs.shapes.templates(prepared, bound.torch_device)
         inputs = dict(zip(self.value_leaves, self.inputs(leaves)))
@@ -582,8 +584,8 @@ class Executor:
         result = self.inputs(leaves)
         result.extend(params)
         if bound.number < 0 and bound.suits(result):
-            if bound.masks is not None:
-                result += bound.masks.draw()
+            if bound.draws is not None:
+                result += bound.draws.draw()
             return result
         for i, (tensor, (shape, dtype)) in enumerate(zip(result, bound.operands[: self.num_given], strict=True)):
             name = self.operand_names[i]
@@ -594,8 +596,8 @@ class Executor:
             if tensor.dtype is not dtype:
                 tensor = _converted(tensor, self.operand_values[i])
             result[i] = bound.dense(tensor)
-        if bound.masks is not None:
-            result += bound.masks.draw()
+        if bound.draws is not None:
+            result += bound.draws.draw()
         return result
 
     def halves(self, bound: Bound, mask: Sequence[bool]) -> Halves:

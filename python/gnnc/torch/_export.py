@@ -159,7 +159,8 @@ def _marked(copy: Tensor, leaf: Tensor) -> Tensor:
 
 def _apart(model: nn.Module, leaves: Sequence[Any]) -> list[Any]:
     """With a tensor of its own for each argument: torch.export treats aliased arguments as permanently aliased, and an
-    argument that the module has too as the module's."""
+    argument that the module has too as the module's. Integers are contiguous: of part of a wider list it would bound the
+    number of edges by that list's."""
     seen: set[int] = set()
     own = memory_of(model)
     result = []
@@ -167,6 +168,8 @@ def _apart(model: nn.Module, leaves: Sequence[Any]) -> list[Any]:
         if isinstance(leaf, Tensor):
             if address_of(leaf) in own:
                 leaf = _marked(leaf.detach().clone(), leaf)
+            elif leaf.layout is torch.strided and not leaf.is_floating_point() and not leaf.is_contiguous():
+                leaf = _marked(leaf.detach().contiguous(), leaf)
             elif id(leaf) in seen:
                 leaf = _marked(leaf.detach(), leaf)
         seen.add(id(leaf))
@@ -557,7 +560,7 @@ def build(
     keeps: bool = False,
 ) -> Artifact:
     """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count. `trains`:
-    whoever calls it draws masks and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
+    whoever calls it draws random numbers and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
     is raised. `held`: leaves whose sizes are all compiled in. `sides`: whoever calls it looks which sides branches
     take; those that are known already are not the example's. `keeps`: and assigns what the module keeps in attributes."""
     given = (args, kwargs, options, output, progress, trains, arranges, held, sides)
@@ -869,7 +872,7 @@ def describe(
     for spec in program.graph_signature.input_specs:
         if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
             names[spec.arg.name] = str(spec.target)
-        if spec.kind is not InputKind.USER_INPUT or spec.arg.name in training.masks:
+        if spec.kind is not InputKind.USER_INPUT or spec.arg.name in training.draws:
             continue
         if isinstance(spec.arg, TensorArgument):
             tensor = values[spec.arg.name]

@@ -111,7 +111,7 @@ def _wanted(known: Specialization, rehearsal: Rehearsal) -> Any:
 
 
 def _result(known: Specialization, leaves: Sequence[Any]) -> Any:
-    """What compiled code gives, without the masks of dropout that the call itself draws."""
+    """What compiled code gives, without changing what PyTorch draws next."""
     devices = [leaf.device for leaf in leaves if isinstance(leaf, Tensor) and leaf.is_cuda]
     with torch.random.fork_rng(devices[:1]), torch.no_grad():
         bound = known.executor.bind(leaves)

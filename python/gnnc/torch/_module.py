@@ -174,7 +174,7 @@ class Specialization:
         self._places = [owner for owner, _ in self.params], [name for _, name in self.params]
         #: Of these, those that a call writes to: its derivative reads what was there before.
         self._changing = [place for place, name in enumerate(names) if name in training.assigned]
-        self.executor = Executor(library, artifact.leaf_names, names, training.masks, options.part, artifact.ranks)
+        self.executor = Executor(library, artifact.leaf_names, names, training.draws, options.part, artifact.ranks)
         self.executor.reached = artifact.reached
         made = list(self.executor.forward.outputs.values())
         ranks = {
@@ -192,10 +192,10 @@ class Specialization:
             self.buffers = Buffers(training, {name: owner_of(module, name) for name in changed})
         if not training and options.part is None:  # to run it a second time would draw and count again
             self.executor.pull_back = _second.PullBack(module, example, artifact, options)
-        drawn = training.masks or training.statistics or training.counters
+        drawn = training.draws or training.statistics or training.counters
         kind = "of a module that changes its buffers"
         if drawn:
-            kind = "in training mode, with dropout or running statistics"
+            kind = "with dropout, random numbers or running statistics"
         self.few = Few(self)
         self.executor.not_computed = f"second derivatives {kind if training else 'on a part of a graph'}"
 
@@ -855,7 +855,7 @@ class CompiledModule(nn.Module):
             artifact = self._build(module, args, kwargs, [*flags, "--cotangents", ",".join(names)], sides)
         whole = known.executor
         params = [name or "" for name in whole.operand_names[len(whole.value_leaves) : whole.num_given]]
-        result = Executor(Library(artifact.path), artifact.leaf_names, params, whole.masks, leaf_ranks=whole.leaf_ranks)
+        result = Executor(Library(artifact.path), artifact.leaf_names, params, whole.draws, leaf_ranks=whole.leaf_ranks)
         if result.operand_names != whole.operand_names:
             raise Error("the module has changed since the forward pass")
         result.reached, result.batches, result.restored = whole.reached, whole.batches, whole.restored

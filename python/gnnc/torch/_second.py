@@ -22,6 +22,7 @@ from torch.export import ExportedProgram
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
+from .. import _sources
 from .._errors import Error
 from .._library import Library
 from . import _autograd, _export
@@ -137,7 +138,7 @@ class _Compiled:
             program = _export.export_program(pull_back.called, args, kwargs)
         # As calls do, whose cotangents of integers and truth values are floats.
         take_integers(program, by_calls=True)
-        leaves, cotangents = _examples(program, example)
+        leaves, cotangents = _examples(program, example, of)
         cotangents = [each for i, each in enumerate(cotangents) if i in given]
         graph, self.used, self.names = _trace(program, example, of, leaves, cotangents, given)
         tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor)) + tuple(cotangents)
@@ -206,9 +207,29 @@ def in_mode(module: nn.Module, modes: Sequence[bool]) -> Iterator[None]:
             each.training = mode
 
 
-def _examples(program: ExportedProgram, example: Example) -> tuple[list[Any], list[Tensor]]:
+def _spaces(executor: Executor) -> dict[tuple[str, int], str]:
+    """The space whose extent a dimension of an argument is, for those that have one."""
+    description = executor.library.description
+    found = {(name, 0): value.space for name, value in description.inputs.items() if value.space}
+    for each in description.maps.values():
+        source = _sources.parse(each.source) if each.source else None
+        if isinstance(source, _sources.Name):
+            found[source.name, 0] = each.domain
+        elif isinstance(source, _sources.Row) and isinstance(source.of, _sources.Name):
+            found[source.of.name, 1] = each.domain
+    for space in description.spaces.values():
+        source = _sources.parse(space.source) if space.source else None
+        if isinstance(source, _sources.Apply) and source.function == "size":
+            of, dim = source.arguments
+            if isinstance(of, _sources.Name) and isinstance(dim, int):
+                found[of.name, dim] = space.name
+    return found
+
+
+def _examples(program: ExportedProgram, example: Example, executor: Executor) -> tuple[list[Any], list[Tensor]]:
     """Arguments of an exported program and cotangents of its results, all zero. Sizes that may differ do, so that a
-    trace does not take two for one."""
+    trace does not take two for one, but for those of one space; and they are in the order of the example's, as the
+    program may compare them."""
     placeholders = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
     output = next(node for node in program.graph.nodes if node.op == "output")
     inputs = [placeholders[name] for name in program.graph_signature.user_inputs if name in placeholders]
@@ -216,7 +237,26 @@ def _examples(program: ExportedProgram, example: Example) -> tuple[list[Any], li
     known_tensors = [each for each in placeholders.values() if isinstance(each, Tensor)]
     fixed = {size for tensor in known_tensors for size in tensor.shape if isinstance(size, int)}
     free = (size for size in itertools.count(101, 2) if size not in fixed)
+    hints: dict[Any, int] = {}
+    for size in (size for tensor in known_tensors for size in tensor.shape if not isinstance(size, int)):
+        for symbol in size.node.expr.free_symbols:
+            hints[symbol] = max(hints.get(symbol, 0), (size.node.hint or 0) if size.node.expr == symbol else 0)
+    spaces, tensors = _spaces(executor), iter([each for each in inputs if isinstance(each, Tensor)])
+    space_of: dict[Any, str] = {}
+    extents: dict[Any, int] = {}
+    for name in (name for name, dtype in zip(executor.leaf_names, example.types) if dtype is not None):
+        for dim, size in enumerate(next(tensors).shape):
+            space = spaces.get((name or "", dim))
+            if space is not None and isinstance(size, int):
+                extents[space] = size
+            elif space is not None and size.node.expr in hints:
+                space_of[size.node.expr] = space
     sizes: dict[Any, int] = {}
+    for symbol in sorted(hints, key=lambda each: (hints[each], str(each))):
+        key = space_of.get(symbol, symbol)
+        if key not in extents:
+            extents[key] = next(free)
+        sizes[symbol] = extents[key]
 
     def shape(tensor: Tensor) -> list[int]:
         result = []

@@ -1,11 +1,12 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Dropout and running statistics in training mode, as functions.
+"""Random numbers and running statistics, as functions.
 
 What a module draws and what it changes are taken out of its program, which then computes results from arguments:
 
-* dropout becomes a product with a mask, which is one more argument. A call draws it as PyTorch would draw that of eager
-  mode, on the device and from its generator: after the same seed the same numbers are dropped;
+* dropout becomes a product with a mask, which is one more argument. So are tensors of random numbers (`randn_like`,
+  `uniform_`). A call draws them in the order in which the program does, as PyTorch would in eager mode, on the device
+  and from its generator: after the same seed the numbers are the same;
 * the running statistics of batch norm become results, which the caller copies into the buffers;
 * other buffers of floats that the module changes or assigns are copied first, and what becomes of the copy is a result
   too.
@@ -14,7 +15,7 @@ What a module draws and what it changes are taken out of its program, which then
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,53 @@ from ._effects import written_nodes
 aten = torch.ops.aten
 
 
+#: Gives random numbers for ones of the shape, type and device that are wanted.
+_Make = Callable[[Tensor], Tensor]
+
+#: Operators that make a tensor of random numbers.
+_MAKERS: dict[Any, _Make] = {
+    aten.rand.default: torch.rand_like,
+    aten.rand_like.default: torch.rand_like,
+    aten.randn.default: torch.randn_like,
+    aten.randn_like.default: torch.randn_like,
+}
+#: Those that fill a new one in place.
+_FILLERS = {aten.uniform_.default, aten.normal_.default, aten.exponential_.default}
+_EMPTY = {aten.empty.memory_format, aten.empty_like.default, aten.new_empty.default}
+
+
+@dataclass
+class Draw:
+    """Random numbers that a call draws for an argument, whether or not compiled code needs it: what comes later would be
+    other numbers."""
+
+    make: _Make
+    dtype: torch.dtype
+    #: A number, or a leaf and the dimension that has it; None: nobody but compiled code knows the sizes.
+    sizes: list[int | tuple[int, int]] | None
+    front: int = 0  #: the dimension that comes first in the argument
+    #: Dimensions from the longest stride on, and those that are repeated: numbers are drawn in the order of memory.
+    layout: tuple[tuple[int, ...], frozenset[int]] = ((), frozenset())
+
+    def shape(self, leaves: Sequence[Any]) -> tuple[int, ...] | None:
+        """Of what is drawn, from the leaves of a call."""
+        if self.sizes is None:
+            return None
+        return tuple(each if isinstance(each, int) else leaves[each[0]].shape[each[1]] for each in self.sizes)
+
+    def ones(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> Tensor:
+        order, repeated = self.layout
+        if not order or not shape:
+            return torch.ones(shape, dtype=dtype, device=device)
+        sizes = [1 if dim in repeated else shape[dim] for dim in order]
+        places = sorted(range(len(order)), key=order.__getitem__)
+        return torch.ones(sizes, dtype=dtype, device=device).permute(places).expand(shape)
+
+    def argument(self, ones: Tensor) -> Tensor:
+        """What is drawn, as compiled code takes it."""
+        return self.make(ones).movedim(self.front, 0).contiguous()
+
+
 @dataclass
 class Statistics:
     """A buffer that moves towards a result at each call."""
@@ -37,14 +85,14 @@ class Statistics:
     output: int  #: the number of the model's output
     momentum: float
     batch: tuple[int, int] | None  #: the leaf and the dimension that it is taken along, if they say how many elements
-    count: int | None  #: else the output that says how many there were
+    weight: int | None  #: else the output that has the momentum, or 0 where there were too few elements
 
 
 @dataclass
 class Training:
     """What a call does besides computing."""
 
-    masks: dict[str, float] = field(default_factory=dict)  #: names of arguments, and probabilities
+    draws: dict[str, Draw] = field(default_factory=dict)  #: names of arguments, and what draws them
     statistics: list[Statistics] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)  #: buffers that are counted up
     assigned: dict[str, int] = field(default_factory=dict)  #: other buffers, and the outputs that they become
@@ -54,7 +102,7 @@ class Training:
     batches: list[tuple[int, int]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.masks or self.statistics or self.counters or self.assigned)
+        return bool(self.draws or self.statistics or self.counters or self.assigned)
 
 
 def make_functional(program: ExportedProgram) -> Training:
@@ -65,6 +113,8 @@ def make_functional(program: ExportedProgram) -> Training:
             continue
         if node.target is aten.dropout.default:
             maker.dropout(node)
+        elif node.target in _MAKERS or node.target in _FILLERS:
+            maker.random(node)
         elif node.target is aten.batch_norm.default:
             maker.batch_norm(node)
         elif node.target is aten.instance_norm.default:
@@ -91,14 +141,48 @@ class _Maker:
         x, p, train = (*node.args, *[node.kwargs.get(name) for name in ("input", "p", "train")[len(node.args) :]])
         if not train or p == 0:
             return
-        with self.graph.inserting_after(self.last):
-            mask = self.graph.placeholder(self._fresh(f"dropout_mask_{len(self.training.masks)}"))
-        mask.meta["val"] = node.meta["val"].detach()
-        self.last = mask
-        spec = InputSpec(InputKind.USER_INPUT, TensorArgument(mask.name), None)
-        self.program.graph_signature.input_specs.append(spec)
-        self.training.masks[mask.name] = float(p)
+        mask = self._drawn("dropout_mask", node, lambda ones: torch.dropout(ones, p, True), x)
         self._replace(node, self._add(node, aten.mul.Tensor, x, mask))
+
+    def random(self, node: fx.Node) -> None:
+        """A tensor of random floats. The compiler says what it cannot do of the others."""
+        if not node.meta["val"].is_floating_point() or node.kwargs.get("generator") is not None:
+            return
+        if node.target in _MAKERS:
+            like = node.args[0] if isinstance(node.args[0], fx.Node) else None
+            self._replace(node, self._drawn("random", node, _MAKERS[node.target], like))
+            return
+        empty, *limits = node.args
+        if not isinstance(empty, fx.Node) or empty.target not in _EMPTY or next(iter(empty.users)) is not node:
+            return
+        target = node.target
+        draw = lambda ones: target(torch.empty_like(ones), *limits, **node.kwargs)  # noqa: E731
+        drawn = self._drawn("random", node, draw, empty)
+        self._replace(node, drawn)
+        empty.replace_all_uses_with(drawn)
+        self.graph.erase_node(empty)
+
+    def _drawn(self, name: str, node: fx.Node, make: _Make, like: fx.Node | None) -> fx.Node:
+        """One more argument, like `node`, but that a dimension of elements comes first. `like`: what lies in memory as the
+        numbers that are drawn; None: they are contiguous."""
+        value = node.meta["val"]
+        free = [dim for dim, size in enumerate(value.shape) if not isinstance(size, int)]
+        front = free[0] if len(free) == 1 else 0
+        with self.graph.inserting_after(self.last):
+            drawn = self.graph.placeholder(self._fresh(f"{name}_{len(self.training.draws)}"))
+        drawn.meta["val"] = value.detach().movedim(front, 0)
+        self.last = drawn
+        spec = InputSpec(InputKind.USER_INPUT, TensorArgument(drawn.name), None)
+        self.program.graph_signature.input_specs.append(spec)
+        sizes = [size if isinstance(size, int) else self._batch(size) for size in value.shape]
+        known = [size for size in sizes if size is not None]
+        layout = ((), frozenset()) if like is None else _layout(like.meta["val"])
+        draw = Draw(make, value.dtype, known if len(known) == len(sizes) else None, front, layout)
+        self.training.draws[drawn.name] = draw
+        if not front:
+            return drawn
+        order = [*range(1, front + 1), 0, *range(front + 1, value.dim())]
+        return self._add(node, aten.permute.default, drawn, order)
 
     def batch_norm(self, node: fx.Node) -> None:
         x, weight, bias, mean, variance, training, momentum, eps, cudnn = node.args
@@ -146,10 +230,18 @@ class _Maker:
                 value = self._add(node, aten.mean.dim, value, [0], True)
             return self._add(node, aten.view.default, value, shape)
 
-        counted = None if batch is not None else self._result(node, flat(count))
+        weight = None
+        if batch is None:  # Only the compiled code knows how many there are; the variance of one element is no number.
+            several = self._add(node, aten.gt.Scalar, count, 1)
+            zero = self._add(node, aten.zeros_like.default, count)
+            momenta = self._add(node, aten.full_like.default, count, momentum)
+            batch_mean, unbiased = (
+                self._add(node, aten.where.self, several, value, zero) for value in (batch_mean, unbiased)
+            )
+            weight = self._result(node, flat(self._add(node, aten.where.self, several, momenta, zero)))
         for name, value in zip(names, (batch_mean, unbiased)):
             result = self._result(node, flat(value))
-            self.training.statistics.append(Statistics(name, result, momentum, batch, counted))
+            self.training.statistics.append(Statistics(name, result, momentum, batch, weight))
 
     def _result(self, before: fx.Node, value: fx.Node) -> int:
         """One more result, and its number among these."""
@@ -224,7 +316,7 @@ class _Maker:
         )
         for each in self.training.statistics:
             each.output += first
-            each.count = None if each.count is None else each.count + first
+            each.weight = None if each.weight is None else each.weight + first
         self.training.assigned = {name: number + first for name, number in self.training.assigned.items()}
         self.training.num_outputs = len(self.results)
         output.args = ((*output.args[0], *self.results),)
@@ -260,19 +352,43 @@ class _Maker:
         self.graph.erase_node(node)
 
 
-class Masks:
-    """Draws the masks of a call."""
+def _layout(tensor: Tensor) -> tuple[tuple[int, ...], frozenset[int]]:
+    strides = [stride if isinstance(stride, int) else stride.node.hint for stride in tensor.stride()]
+    if None in strides:
+        return (), frozenset()
+    order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
+    return tuple(order), frozenset(dim for dim, stride in enumerate(strides) if stride == 0)
 
-    def __init__(self, shapes: Sequence[tuple[tuple[int, ...], torch.dtype]], ps: Sequence[float], device: Any) -> None:
+
+class Draws:
+    """Draws what is random in calls on one graph. `given`: what is drawn, and of what compiled code takes the shape and
+    type that it takes. `leaves`: of a call."""
+
+    def __init__(
+        self,
+        given: Sequence[tuple[Draw, tuple[tuple[int, ...], torch.dtype] | None]],
+        leaves: Sequence[Any],
+        device: Any,
+    ) -> None:
         ones: dict[Any, Tensor] = {}
-        self._drawn = [
-            (ones.setdefault((shape, dtype), torch.ones(shape, dtype=dtype, device=device)), p)
-            for (shape, dtype), p in zip(shapes, ps)
-        ]
+        self._draws: list[tuple[Tensor, Draw, bool]] = []
+        for draw, taken in given:
+            if taken is not None:
+                first, *rest = taken[0] or (1,)
+                shape: tuple[int, ...] | None = (*rest[: draw.front], first, *rest[draw.front :]) if taken[0] else ()
+            else:
+                shape = draw.shape(leaves)
+            if shape is not None:
+                dtype = draw.dtype if taken is None else taken[1]
+                key = (shape, dtype, draw.layout)
+                if key not in ones:
+                    ones[key] = draw.ones(shape, dtype, device)
+                self._draws.append((ones[key], draw, taken is not None))
 
     def draw(self) -> list[Tensor]:
         with torch.no_grad():
-            return [torch.dropout(ones, p, True) for ones, p in self._drawn]
+            drawn = [(draw.argument(ones), is_taken) for ones, draw, is_taken in self._draws]
+            return [each for each, is_taken in drawn if is_taken]
 
 
 class _Round:
@@ -281,8 +397,8 @@ class _Round:
     def __init__(self) -> None:
         #: Of batches whose size is known: where the buffers are, and the numbers of outputs, by momentum.
         self.known: dict[float, list[tuple[dict[str, Any], str, int]]] = {}
-        #: Those of batches whose size only the compiled code knows.
-        self.counted: list[Statistics] = []
+        #: Those of batches whose size only the compiled code knows, with the numbers of the outputs that are weights.
+        self.counted: list[tuple[dict[str, Any], str, int, int]] = []
 
 
 class Buffers:
@@ -301,17 +417,17 @@ class Buffers:
         rounds: list[_Round] = []
         uses: Counter[str] = Counter()
         for each in self._statistics:
-            if each.count is None and each.batch in empty:
+            if each.weight is None and each.batch in empty:
                 continue
             number = uses[each.buffer]
             uses[each.buffer] += 1
             if number == len(rounds):
                 rounds.append(_Round())
-            if each.count is None:
-                entry = (*self._owners[each.buffer], each.output)
+            entry = (*self._owners[each.buffer], each.output)
+            if each.weight is None:
                 rounds[number].known.setdefault(each.momentum, []).append(entry)
             else:
-                rounds[number].counted.append(each)
+                rounds[number].counted.append((*entry, each.weight))
         return rounds
 
     def update(self, outputs: Sequence[Tensor], empty: frozenset[tuple[int, int]]) -> None:
@@ -320,11 +436,11 @@ class Buffers:
                 for momentum, entries in each_round.known.items():
                     buffers = [owner[name] for owner, name, _ in entries]
                     torch._foreach_lerp_(buffers, [outputs[number] for *_, number in entries], momentum)
-                for each in each_round.counted:
-                    owner, name = self._owners[each.buffer]
-                    assert each.count is not None
-                    several = outputs[each.count] > 1  # the variance of one element is no number
-                    owner[name].lerp_(torch.where(several, outputs[each.output], owner[name]), each.momentum)
+                if each_round.counted:
+                    buffers, values, weights = zip(
+                        *((owner[name], outputs[value], outputs[weight]) for owner, name, value, weight in each_round.counted)
+                    )
+                    torch._foreach_lerp_(buffers, values, weights)
             for name, number in self._assigned.items():
                 owner, key = self._owners[name]
                 owner[key].copy_(outputs[number])

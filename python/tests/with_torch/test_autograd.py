@@ -350,6 +350,38 @@ class SecondDerivativesTest(TorchTest):
             if expected is not None:
                 self.assertClose(gradient, expected)
 
+    def test_forces_of_normalised_rows(self) -> None:
+        """Norms' own means and deviations are in their second derivatives. Energies are summed by lists that are arguments
+        of their own, whose lengths the trace compares with those of others."""
+
+        class Energies(torch.nn.Module):
+            def __init__(self, norm: torch.nn.Module) -> None:
+                super().__init__()
+                self.lin, self.norm, self.out = torch.nn.Linear(2, 8), norm, torch.nn.Linear(8, 1)
+
+            def forward(
+                self, x: torch.Tensor, pos: torch.Tensor, edges: torch.Tensor, batch: torch.Tensor, graphs: torch.Tensor
+            ) -> torch.Tensor:
+                square = (pos[edges[0]] - pos[edges[1]]).square().sum(1, keepdim=True)
+                h = self.norm(self.lin(x[edges[0]] * torch.exp(-square))).tanh()
+                h = h.new_zeros(len(pos), 8).index_add(0, edges[1], h)
+                return h.new_zeros(len(graphs), 1).scatter_add(0, batch[:, None], self.out(h))
+
+        x, edges = graph(7, 12, dtype=torch.float64)
+        x, batch, graphs = x[:, :2].contiguous(), torch.tensor([0, 0, 0, 1, 1, 1, 1]), torch.zeros(2)
+        for norm in (torch.nn.LayerNorm(8), torch.nn.GroupNorm(2, 8)):
+            module = Energies(norm).double()
+            found = []
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                for run in (module, gnnc.compile(module)):
+                    pos = torch.linspace(-1, 1, 21, dtype=torch.float64).reshape(7, 3).requires_grad_()
+                    energy = run(x, pos, edges, batch, graphs).sum()
+                    (forces,) = torch.autograd.grad(energy, pos, create_graph=True)
+                    found.append([forces, *torch.autograd.grad(forces.square().sum() + energy, list(module.parameters()))])
+            for own, expected in zip(*found, strict=True):
+                self.assertClose(own, expected, 1e-12)
+
     def test_gradgradcheck(self) -> None:
         module = Conv(dtype=torch.float64)
         x, edges = graph(4, 7, dtype=torch.float64)

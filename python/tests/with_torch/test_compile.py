@@ -52,6 +52,14 @@ class CallTest(TorchTest):
         row = self.x[:1].expand(5, 3)
         self.assertClose(self.fast(row, self.edges), self.module(row, self.edges))
 
+    def test_parts_of_wider_lists_bound_no_number_of_edges(self) -> None:
+        fast = gnnc.compile(Conv())
+        for nodes, count in ((6, 12), (9, 30), (20, 100)):
+            x, edges = graph(nodes, 3 * count)
+            for part in (edges[:, :count], edges[:, ::2], edges.t().contiguous().t()):
+                self.assertClose(fast(x, part), fast(x, part.contiguous()))
+        self.assertEqual(len(fast._specializations), 1)
+
     def test_other_widths_are_compiled_and_refused_by_the_module(self) -> None:
         with self.assertRaises(gnnc.Error):
             self.fast(torch.randn(5, 4), self.edges)

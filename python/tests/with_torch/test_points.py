@@ -96,10 +96,28 @@ class Points(TorchTest):
         same[2] = torch.nan
         same[4] = 1
         self.assertEqual(ops.fps(same, None, 1.0).tolist(), [0, 4, 1, 3, 5, 2])
-        with self.assertRaisesRegex(ValueError, "random_start=False"):
-            ops.fps(same, random_start=True)
         with self.assertRaisesRegex(ValueError, "ratio"):
             ops.fps(same, ratio=1.5)
+
+    def test_first_points_are_as_random_as_eagerly(self) -> None:
+        class Module(nn.Module):
+            def forward(self, pos: Tensor, batch: Tensor) -> Tensor:
+                best = ops.fps(pos, batch, 0.2, random_start=True)
+                return torch.zeros(int(batch.max()) + 1, 3).index_add(0, batch[best], pos[best] * pos[best][:, :1])
+
+        pos, batch = clouds(60, 3)
+        starts = [ops.fps(pos, batch, 0.01, random_start=True)[0].item() for _ in range(50)]
+        self.assertGreater(len(set(starts)), 3)
+        module, fast = Module(), gnnc.compile(Module())
+        found = set()
+        for seed in range(6):
+            for points, group in ((pos.float(), batch), (pos[:50].float(), batch[:50])):
+                torch.manual_seed(seed)
+                expected = module(points, group)
+                torch.manual_seed(seed)
+                torch.testing.assert_close(fast(points, group), expected)
+                found.add(expected.sum().item())
+        self.assertGreater(len(found), 4)
 
     def test_networks_of_chosen_points(self) -> None:
         for module in (Classes(), Parts()):
@@ -143,10 +161,54 @@ class Points(TorchTest):
                     torch.testing.assert_close(found, module(pos, batch))
             self.assertIs(user.near, package.radius_graph)
 
-    def test_random_first_points_are_refused(self) -> None:
+    @unittest.skipIf(hasattr(torch.ops.pyg, "knn"), "pyg-lib is installed, whose operator the test defines")
+    def test_operators_that_layers_call(self) -> None:
+        """With pointers that are made of a batch, as PyTorch Geometric's DynamicEdgeConv and GravNetConv do."""
+        library = torch.library.Library("pyg", "FRAGMENT")
+        self.addCleanup(library._destroy)
+        library.define(
+            "knn(Tensor x, Tensor y, Tensor? ptr_x, Tensor? ptr_y, int k, bool cosine, int num_workers) -> Tensor"
+        )
+
+        def knn(x: Tensor, y: Tensor, ptr_x: Tensor, ptr_y: Tensor, k: int, cosine: bool, num_workers: int) -> Tensor:
+            batches = [torch.repeat_interleave(torch.arange(len(ptr) - 1), ptr.diff()) for ptr in (ptr_x, ptr_y)]
+            return ops.knn(x.detach(), y.detach(), k, *batches)
+
+        library.impl("knn", knn, "CPU")
+        package = types.ModuleType("package_of_indices")
+
+        def index2ptr(index: Tensor, size: int | None = None) -> Tensor:
+            size = int(index.max()) + 1 if size is None else size
+            return torch._convert_indices_from_coo_to_csr(index, size)
+
+        package.index2ptr = index2ptr  # type: ignore[attr-defined]
+        sys.modules[package.__name__] = package
+        self.addCleanup(sys.modules.pop, package.__name__)
+
+        class Module(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.lin = nn.Linear(6, 4)
+
+            def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+                ptr = package.index2ptr(batch)
+                dst, src = torch.ops.pyg.knn(x, x, ptr, ptr, 3, False, 1)
+                message = self.lin(torch.cat([x[dst], x[src] - x[dst]], 1)).relu()
+                return torch.zeros(len(x), 4).index_add(0, dst, message)
+
+        with mock.patch.object(_searches, "_OTHERS", ((package.__name__, "index2ptr", _searches._index2ptr),)):
+            module = Module()
+            fast = gnnc.compile(module)
+            for nodes in (30, 41):
+                pos, batch = clouds(nodes, 2)
+                batch = batch.sort().values
+                torch.testing.assert_close(fast(pos.float(), batch), module(pos.float(), batch))
+        self.assertIs(package.index2ptr, index2ptr)
+
+    def test_what_is_not_followed_is_refused(self) -> None:
         """The module itself, with the package's own function, raises nothing."""
 
-        def fps(x: Tensor, batch: Tensor | None = None, ratio: float = 0.5, random_start: bool = True) -> Tensor:
+        def fps(x: Tensor, batch: Tensor | None = None, ratio: float = 0.5, ptr: Tensor | None = None) -> Tensor:
             return ops.fps(x, batch, ratio)
 
         package = types.ModuleType("package_of_searches")
@@ -156,11 +218,11 @@ class Points(TorchTest):
 
         class Module(nn.Module):
             def forward(self, pos: Tensor, batch: Tensor) -> Tensor:
-                best = package.fps(pos, batch)
+                best = package.fps(pos, batch, ptr=pos)
                 return torch.zeros_like(pos).index_add(0, batch[best], pos[best])
 
         with mock.patch.object(_searches, "_PACKAGES", (package.__name__,)):
-            with self.assertRaisesRegex(gnnc.Error, "cannot export Module: .*random_start=False"):
+            with self.assertRaisesRegex(gnnc.Error, "cannot export Module: .*instead of 'ptr'"):
                 gnnc.compile(Module(), clouds(30, 2))
 
 

@@ -47,6 +47,39 @@ class RemaindersTest(unittest.TestCase):
         self.check(lambda n: n % 2 == 1)
         self.check(lambda n: n % 3 != 0)
 
+    def test_remainders_of_numbers(self) -> None:
+        """Of constants with any number of bits, to the last one, beside their multiples too."""
+
+        class Wrapped(nn.Module):
+            def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+                super().__init__()
+                self.function = function
+
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                moved = self.function(x[edge_index[0]])
+                return torch.zeros_like(x).index_add(0, edge_index[1], moved)
+
+        edge_index = torch.arange(2000).repeat(2, 1)
+        functions: list[tuple[float, Callable[[Tensor], Tensor]]] = [
+            (6.283185307179586, lambda x: torch.remainder(x, 6.283185307179586)),
+            (9.3, lambda x: torch.remainder(x, -9.3)),
+            (0.7, lambda x: torch.fmod(x, 0.7)),
+            (0.7, lambda x: x // 0.7),
+            (0.7, lambda x: torch.div(x, 0.7, rounding_mode="trunc")),
+            (3, lambda x: x % 3),
+        ]
+        for dtype in (torch.float32, torch.float64):
+            for divisor, function in functions:
+                module = Wrapped(function)
+                near = torch.randint(-30, 30, (1000, 1)).to(dtype) * torch.tensor(divisor, dtype=dtype)
+                near = near * (1 + torch.randint(-2, 3, near.shape) * torch.finfo(dtype).eps)
+                x = torch.cat([near, 50 * torch.randn(1000, 1, dtype=dtype)])
+                self.assertEqual((gnnc.compile(module)(x, edge_index) - module(x, edge_index)).abs().max().item(), 0)
+        module = Wrapped(functions[0][1])
+        x = torch.randn(2000, 1, requires_grad=True)
+        (gradient,) = torch.autograd.grad(gnnc.compile(module)(x, edge_index).sum(), x)
+        self.assertTrue((gradient == 1).all())
+
     def test_exported_objects_have_one_side(self) -> None:
         cases = (
             (lambda n: n % 2 == 0, r"\(?x\.size\(0\) % 2\)? == 0"),

@@ -1,0 +1,98 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random numbers that a module draws are those of eager PyTorch after the same seed, and leave its generator where eager
+PyTorch leaves it."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import gnnc
+from torch_modules import TorchTest, graph
+
+
+def sums(values: Tensor, edges: Tensor, nodes: int) -> Tensor:
+    return values.new_zeros(nodes, values.size(1)).index_add(0, edges[1], values[edges[0]])
+
+
+class Variational(nn.Module):
+    """An autoencoder's codes, and edges that are dropped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.logs = nn.Linear(3, 4), nn.Linear(3, 4)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        edges = edges[:, torch.rand(edges.size(1)) >= 0.3]
+        h = sums(x, edges, len(x))
+        code = self.mean(h) + torch.randn_like(h[:, :1]) * torch.exp(self.logs(h))
+        return code + torch.randn(len(x), 4, dtype=x.dtype) * 0.1
+
+
+class Categories(nn.Module):
+    """Gumbel noise, and numbers in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 5)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        weight = torch.empty(edges.size(1), 5, dtype=x.dtype).uniform_(-1, 1)
+        chosen = F.gumbel_softmax(self.lin(x), tau=0.7)
+        return x.new_zeros(len(x), 5).index_add(0, edges[1], chosen[edges[0]] * weight)
+
+
+class Unread(nn.Module):
+    """Draws what no result needs, before what one does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 5)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        F.dropout(x, 0.5, self.training)
+        torch.rand(edges.size(1), 2)
+        F.dropout(x[edges[0]], 0.3, self.training)
+        return F.dropout(sums(self.lin(x), edges, len(x)), 0.5, self.training)
+
+
+class Stacks(nn.Module):
+    """Dropout of tensors whose elements are no first axis, and that repeat memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(2, 3, 4))
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        repeated = F.dropout(x.unsqueeze(0).expand(2, -1, -1), 0.4, self.training)
+        h = F.dropout(torch.matmul(repeated, self.weight), 0.5, self.training)
+        return sums(h.mean(0), edges, len(x))
+
+
+class RandomNumbers(TorchTest):
+    def test_as_eagerly(self) -> None:
+        for make in (Variational, Categories, Unread, Stacks):
+            for training in (True, False):
+                with self.subTest(make.__name__, training=training):
+                    torch.manual_seed(0)
+                    module = make().train(training)
+                    eager, fast = copy.deepcopy(module), gnnc.compile(module)
+                    for seed, (nodes, edges) in enumerate([(10, 30), (10, 30), (7, 20)]):
+                        x, edge_index = graph(nodes, edges)
+                        found = []
+                        for each in (eager, fast):
+                            torch.manual_seed(seed)
+                            y = each(x, edge_index)
+                            gradients = torch.autograd.grad(y.square().sum(), list(each.parameters()))
+                            found.append([y, *gradients, torch.rand(3)])
+                        for expected, own in zip(*found):
+                            torch.testing.assert_close(own, expected, rtol=1e-4, atol=1e-4)
+
+    def test_calls_differ(self) -> None:
+        fast = gnnc.compile(Categories())
+        x, edges = graph(8, 20)
+        self.assertGreater((fast(x, edges) - fast(x, edges)).abs().max().item(), 1e-3)
