@@ -20,6 +20,10 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace mlir {
+class PatternRewriter;
+} // namespace mlir
+
 namespace gnnc::mpdfg {
 
 /// Whether values may have this type: a ranked tensor of f32, f64, or what is only stored (bf16, f16), shared and

@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // x + -0, x - 0, x * 1, x / 1 are x where that has the result's type; changes of shape that change nothing or undo each
-// other are none. x * 0 is kept: x may be infinite. So is x + 0: x may be -0.
+// other are none. x * 0 is kept: x may be infinite. So is x + 0: x may be -0. A matrix that is the same for all
+// elements is a weight.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/mpdfg/IR/MPDFG.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -69,4 +71,17 @@ OpFoldResult TransposeOp::fold(FoldAdaptor) {
     if (int64_t(i) != axis)
       return {};
   return getInput();
+}
+
+/// What is the same for all elements, such as the cotangent of a sum over all of them, is a weight.
+LogicalResult ContractOp::canonicalize(ContractOp op, PatternRewriter &rewriter) {
+  for (auto [operand, other] :
+       {std::pair(&op.getLhsMutable(), op.getRhs()), std::pair(&op.getRhsMutable(), op.getLhs())}) {
+    auto move = operand->get().getDefiningOp<BroadcastOp>();
+    if (!move || move.getAlong() != kAllMap || getResidency(other.getType()) != getResidency(move.getType()))
+      continue;
+    rewriter.modifyOpInPlace(op, [&, operand = operand] { operand->set(move.getInput()); });
+    return success();
+  }
+  return failure();
 }

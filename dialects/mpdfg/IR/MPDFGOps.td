@@ -554,6 +554,7 @@ def ContractOp : MPDFG_RowOp<"contract", [MPDFG_RowFunction, DeclareOpInterfaceM
       DenseI64ArrayAttr:$outLabels);
   let assemblyFormat =
       "$lhs $lhsLabels `,` $rhs $rhsLabels `->` $outLabels attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+  let hasCanonicalizeMethod = 1;
 }
 
 def FoldOp : MPDFG_RowOp<"fold", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface>]> {

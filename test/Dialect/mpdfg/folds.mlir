@@ -57,3 +57,17 @@ func.func @shapes(%x: tensor<?x6xf32, #mpdfg.on<@node>>)
   %3 = mpdfg.transpose %x [0] : tensor<?x6xf32, #mpdfg.on<@node>> -> tensor<?x6xf32, #mpdfg.on<@node>>
   return %1, %2, %3 : tensor<?x6xf32, #mpdfg.on<@node>>, tensor<?x3x2xf32, #mpdfg.on<@node>>, tensor<?x6xf32, #mpdfg.on<@node>>
 }
+
+// A matrix that is the same for all elements is a weight.
+// CHECK-LABEL: func @weights
+// CHECK: mpdfg.contract %arg1 [0, 1], %arg0 [1] -> [0] : tensor<8x4xf32>, tensor<?x4xf32, #mpdfg.on<@node>>
+// CHECK: mpdfg.contract %arg0 [0], %arg1 [1, 0] -> [1] : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<8x4xf32>
+func.func @weights(%x: tensor<?x4xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>)
+    -> (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<?x8xf32, #mpdfg.on<@node>>) {
+  %0 = mpdfg.broadcast %w along @all : tensor<8x4xf32> -> tensor<?x8x4xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.contract %0 [0, 1], %x [1] -> [0]
+    : tensor<?x8x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+  %2 = mpdfg.contract %x [0], %0 [1, 0] -> [1]
+    : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x8x4xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+  return %1, %2 : tensor<?x8xf32, #mpdfg.on<@node>>, tensor<?x8xf32, #mpdfg.on<@node>>
+}
