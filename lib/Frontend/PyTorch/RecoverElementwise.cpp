@@ -161,6 +161,8 @@ static llvm::SmallVector<double> shortParts(double number) {
 void Recover::opDivision(const NormalNode &node) {
   Tensor a = tensor(node, "self"), b = tensor(node, "other"), quotient = binary("/", a, b);
   std::optional<double> divisor = number(node, "other");
+  if (divisor && typeOf(node.outputs.at(0)) != ScalarType::Float64)
+    divisor = static_cast<float>(*divisor);
   if (!divisor || *divisor == 0 || !std::isfinite(*divisor))
     throw Refusal{"it rounds an exact quotient; gnnc can only where the divisor is a constant other than 0; a - b * "
                   "floor(a / b) is allowed"};
@@ -168,25 +170,28 @@ void Recover::opDivision(const NormalNode &node) {
   if (mode != "floor" && mode != "trunc")
     throw Refusal{"argument 'rounding_mode': expected floor or trunc, found '" + mode + "'"};
   bool isLeft = node.op == "fmod" || node.op == "remainder";
-  if (typeOf(node.outputs.at(0)) != ScalarType::Float64)
-    divisor = static_cast<float>(*divisor);
   llvm::SmallVector<double> parts = shortParts(*divisor);
   if (parts.size() == 1) {
     Tensor whole = mode == "trunc" ? truncated(quotient) : unary("floor", quotient);
     return define(node, isLeft ? binary("-", a, binary("*", whole, b)) : whole);
   }
-  if (mode == "trunc" && !isLeft) // PyTorch's own is of the computed quotient.
-    return define(node, truncated(quotient));
-  // The quotient may have been rounded to the next whole number: what is left has the other sign then.
   Tensor whole = truncated(quotient), left = a;
   for (double part : parts)
     left = binary("-", left, binary("*", whole, part));
+  // A GPU's quotient may be a little less than a whole number that it is: all of the divisor is left then.
+  double turn = *divisor > 0 ? 1 : -1, length = std::abs(*divisor);
+  Tensor isUnder = binary("*", binary("-", scalar(1), binary("<", unary("abs", left), length)), unary("sign", a));
+  left = binary("-", left, binary("*", isUnder, length));
+  whole = binary("+", whole, binary("*", isUnder, turn));
+  if (mode == "trunc" && !isLeft) // PyTorch's own is of the computed quotient.
+    return define(node, whole);
+  // Or it was rounded to the next whole number: what is left has the other sign then.
   auto isOpposite = [&](const Tensor &x, const Tensor &y) {
     return binary("<", binary("*", unary("sign", x), unary("sign", y)), 0);
   };
   Tensor isOver = binary("*", isOpposite(left, a), unary("sign", a));
-  left = binary("+", left, binary("*", isOver, std::abs(*divisor)));
-  whole = binary("-", whole, binary("*", isOver, *divisor > 0 ? 1 : -1));
+  left = binary("+", left, binary("*", isOver, length));
+  whole = binary("-", whole, binary("*", isOver, turn));
   if (mode == "floor") {
     Tensor isBelow = isOpposite(left, scalar(*divisor));
     left = binary("+", left, binary("*", isBelow, *divisor));

@@ -14,6 +14,7 @@ What a module draws and what it changes are taken out of its program, which then
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -52,8 +53,9 @@ class Draw:
 
     make: _Make
     dtype: torch.dtype
-    #: A number, or a leaf and the dimension that has it; None: nobody but compiled code knows the sizes.
-    sizes: list[int | tuple[int, int]] | None
+    #: From the leaves of a call; None: nobody but compiled code knows the sizes.
+    sizes: list[Callable[[Sequence[Any]], int]] | None
+    rank: int  #: how many dimensions it has
     front: int = 0  #: the dimension that comes first in the argument
     #: Dimensions from the longest stride on, and those that are repeated: numbers are drawn in the order of memory.
     layout: tuple[tuple[int, ...], frozenset[int]] = ((), frozenset())
@@ -62,19 +64,22 @@ class Draw:
         """Of what is drawn, from the leaves of a call."""
         if self.sizes is None:
             return None
-        return tuple(each if isinstance(each, int) else leaves[each[0]].shape[each[1]] for each in self.sizes)
+        return tuple(size(leaves) for size in self.sizes)
 
     def ones(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> Tensor:
         order, repeated = self.layout
-        if not order or not shape:
+        if len(order) != len(shape) or not shape:
             return torch.ones(shape, dtype=dtype, device=device)
         sizes = [1 if dim in repeated else shape[dim] for dim in order]
         places = sorted(range(len(order)), key=order.__getitem__)
         return torch.ones(sizes, dtype=dtype, device=device).permute(places).expand(shape)
 
-    def argument(self, ones: Tensor) -> Tensor:
-        """What is drawn, as compiled code takes it."""
-        return self.make(ones).movedim(self.front, 0).contiguous()
+    def argument(self, ones: Tensor, taken: tuple[int, ...] | None) -> Tensor:
+        """What is drawn, in the shape in which compiled code takes it, if it does: several axes may be one there."""
+        drawn = self.make(ones)
+        if drawn.dim() == self.rank:
+            drawn = drawn.movedim(self.front, 0)
+        return (drawn if taken is None else drawn.reshape(taken)).contiguous()
 
 
 @dataclass
@@ -168,16 +173,16 @@ class _Maker:
         value = node.meta["val"]
         free = [dim for dim, size in enumerate(value.shape) if not isinstance(size, int)]
         front = free[0] if len(free) == 1 else 0
+        sizes = [self._size(size) for size in value.shape]
+        known = [size for size in sizes if size is not None]
         with self.graph.inserting_after(self.last):
             drawn = self.graph.placeholder(self._fresh(f"{name}_{len(self.training.draws)}"))
         drawn.meta["val"] = value.detach().movedim(front, 0)
         self.last = drawn
         spec = InputSpec(InputKind.USER_INPUT, TensorArgument(drawn.name), None)
         self.program.graph_signature.input_specs.append(spec)
-        sizes = [size if isinstance(size, int) else self._batch(size) for size in value.shape]
-        known = [size for size in sizes if size is not None]
         layout = ((), frozenset()) if like is None else _layout(like.meta["val"])
-        draw = Draw(make, value.dtype, known if len(known) == len(sizes) else None, front, layout)
+        draw = Draw(make, value.dtype, known if len(known) == len(sizes) else None, value.dim(), front, layout)
         self.training.draws[drawn.name] = draw
         if not front:
             return drawn
@@ -248,11 +253,25 @@ class _Maker:
         self.results.append(self._add(before, aten.detach.default, value))
         return len(self.results) - 1
 
+    def _size(self, size: Any) -> Callable[[Sequence[Any]], int] | None:
+        """What computes a size from the leaves of a call."""
+        if isinstance(size, int):
+            return lambda leaves: size
+        expression = size.node.expr
+        places = {symbol: self._batch(symbol) for symbol in expression.free_symbols}
+        if None in places.values():
+            return None
+        at = [(symbol, *place) for symbol, place in places.items() if place is not None]
+        return lambda leaves: int(expression.subs({symbol: leaves[leaf].shape[dim] for symbol, leaf, dim in at}))
+
     def _batch(self, size: Any) -> tuple[int, int] | None:
         """A leaf of the arguments, and the dimension of it that has this size."""
         values = {node.name: node.meta.get("val") for node in self.graph.nodes if node.op == "placeholder"}
         specs = self.program.graph_signature.input_specs
-        leaves = [spec.arg.name for spec in specs if spec.kind is InputKind.USER_INPUT]
+        drawn = self.training.draws  # which come last
+        leaves = [
+            spec.arg.name for spec in specs if spec.kind is InputKind.USER_INPUT and spec.arg.name not in drawn
+        ]
         for leaf, name in enumerate(leaves):
             for dim, each in enumerate(getattr(values.get(name), "shape", ())):
                 if str(each) == str(size):
@@ -371,23 +390,24 @@ class Draws:
         device: Any,
     ) -> None:
         ones: dict[Any, Tensor] = {}
-        self._draws: list[tuple[Tensor, Draw, bool]] = []
+        self._draws: list[tuple[Tensor, Draw, tuple[int, ...] | None, bool]] = []
         for draw, taken in given:
-            if taken is not None:
-                first, *rest = taken[0] or (1,)
-                shape: tuple[int, ...] | None = (*rest[: draw.front], first, *rest[draw.front :]) if taken[0] else ()
-            else:
-                shape = draw.shape(leaves)
+            shape = draw.shape(leaves)
+            if taken is not None and (shape is None or math.prod(shape) != math.prod(taken[0])):
+                shape = taken[0]
+                if shape and len(shape) == draw.rank:
+                    first, *rest = shape
+                    shape = (*rest[: draw.front], first, *rest[draw.front :])
             if shape is not None:
                 dtype = draw.dtype if taken is None else taken[1]
                 key = (shape, dtype, draw.layout)
                 if key not in ones:
                     ones[key] = draw.ones(shape, dtype, device)
-                self._draws.append((ones[key], draw, taken is not None))
+                self._draws.append((ones[key], draw, None if taken is None else taken[0], taken is not None))
 
     def draw(self) -> list[Tensor]:
         with torch.no_grad():
-            drawn = [(draw.argument(ones), is_taken) for ones, draw, is_taken in self._draws]
+            drawn = [(draw.argument(ones, shape), is_taken) for ones, draw, shape, is_taken in self._draws]
             return [each for each, is_taken in drawn if is_taken]
 
 

@@ -73,9 +73,39 @@ class Stacks(nn.Module):
         return sums(h.mean(0), edges, len(x))
 
 
+class Loops(nn.Module):
+    """More rows than any argument has, of which batch norm takes statistics, and some that nothing needs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin, self.norm = nn.Linear(3, 5), nn.BatchNorm1d(5)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        loops = torch.arange(x.size(0))
+        edges = torch.cat([edges, torch.stack([loops, loops])], 1)
+        message = F.dropout(self.lin(x)[edges[0]], 0.3, self.training)
+        message = self.norm(message + 0.1 * torch.randn_like(message))
+        F.dropout(torch.cat([x, x]), 0.5, self.training)
+        h = x.new_zeros(x.size(0), 5).index_add(0, edges[1], message)
+        return F.dropout(h, 0.4, self.training)
+
+
+class Batches(nn.Module):
+    """Several axes of elements are one in compiled code."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 5)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        h = F.dropout(self.lin(x), 0.3, self.training)
+        message = F.dropout((h + 0.1 * torch.randn_like(h))[:, edges[0]], 0.2, self.training)
+        return torch.zeros_like(h).index_add(1, edges[1], message)
+
+
 class RandomNumbers(TorchTest):
     def test_as_eagerly(self) -> None:
-        for make in (Variational, Categories, Unread, Stacks):
+        for make in (Variational, Categories, Unread, Stacks, Loops, Batches):
             for training in (True, False):
                 with self.subTest(make.__name__, training=training):
                     torch.manual_seed(0)
@@ -83,6 +113,8 @@ class RandomNumbers(TorchTest):
                     eager, fast = copy.deepcopy(module), gnnc.compile(module)
                     for seed, (nodes, edges) in enumerate([(10, 30), (10, 30), (7, 20)]):
                         x, edge_index = graph(nodes, edges)
+                        if make is Batches:
+                            x = torch.randn(2 + seed // 2, nodes, 3)
                         found = []
                         for each in (eager, fast):
                             torch.manual_seed(seed)
