@@ -160,6 +160,8 @@ class _Maker:
         empty, *limits = node.args
         if not isinstance(empty, fx.Node) or empty.target not in _EMPTY or next(iter(empty.users)) is not node:
             return
+        if any(isinstance(each, fx.Node) for each in (*limits, *node.kwargs.values())):
+            return  # limits that are computed
         target = node.target
         draw = lambda ones: target(torch.empty_like(ones), *limits, **node.kwargs)  # noqa: E731
         drawn = self._drawn("random", node, draw, empty)

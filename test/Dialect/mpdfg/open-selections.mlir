@@ -190,7 +190,7 @@ mpdfg.map @far.src chosen from @far to @node
 mpdfg.map @far.dst owner from @far to @graph
 
 func.func @far_from_graphs(%x: tensor<?x3xf32, #mpdfg.on<@node>>, %first: tensor<?xf32, #mpdfg.on<@graph>>) {
-  // expected-error @+1 {{start}}
+  // expected-error @+1 {{expected the start on @node, found @graph}}
   %0 = mpdfg.farthest %x start %first along @far.src owner @far.dst
     : tensor<?x3xf32, #mpdfg.on<@node>> start tensor<?xf32, #mpdfg.on<@graph>> -> tensor<?xf32, #mpdfg.on<@far>>
   return
