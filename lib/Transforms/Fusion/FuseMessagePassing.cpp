@@ -39,6 +39,9 @@ using mpk::AccessKind;
 
 #define DEBUG_TYPE "fuse-message-passing"
 
+/// Plans that are made to choose what to keep.
+static constexpr unsigned kMostTrials = 4;
+
 namespace {
 
 /// Writes the body of one group's sweep.
@@ -239,9 +242,9 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
     }
   }
 
-  /// Marks the values that are dearer to make again than to keep. The trial plan has no bound on statements, which
-  /// would cut chains wherever they happen to be too long.
-  void keepDear(func::FuncOp function) {
+  /// Marks the values that are dearer to make again than to keep, and whether there are any. The trial plan has no bound
+  /// on statements, which would cut chains wherever they happen to be too long.
+  bool keepDear(func::FuncOp function) {
     Block &block = function.getBody().front();
     OperationSet before;
     for (Operation &op : block)
@@ -265,13 +268,15 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
                " is kept: to make it again in each sweep that needs it would cost more";
       });
     }
+    return !kept.empty();
   }
 
   void rewrite(func::FuncOp function) {
     Block &block = function.getBody().front();
     Operation *terminator = block.getTerminator();
-    if (fuse && keep)
-      keepDear(function);
+    // A plan with more in memory cuts long bodies elsewhere, and has other values to choose from.
+    for (unsigned trial = 0; fuse && keep && trial < kMostTrials && keepDear(function); ++trial)
+      ;
     Grouping grouping(function, fuse, degrees, statements);
     OpBuilder b(terminator);
     DenseMap<Value, Value> kept;

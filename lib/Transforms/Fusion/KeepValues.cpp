@@ -12,7 +12,9 @@
 //                         (what only v is read and computed for there) - (v's row)
 //                       - v's row, written once
 //
-// in bytes for each element, where operations count for bytes. What a sweep would read "only for v" depends on what
+// in bytes for each element, where operations count for bytes. A value that no sweep over its own space makes, such as
+// one that is summed along two maps, is written by a sweep of its own, whose price is taken off the gain; it may join
+// another one when the groups are made. What a sweep would read "only for v" depends on what
 // else is kept, so values are taken in program order, and when all are chosen each is asked again, last first, whether
 // it is still worth it. A residual stream x = x + f(x) is the case that matters: without this step the k-th block of a
 // backward pass adds up k rows, and time, memory and code grow with the square of the depth. With it each block reads
@@ -30,6 +32,8 @@
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Analysis/Halves.h"
 
+#include <deque>
+
 using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
@@ -43,6 +47,8 @@ static constexpr double kOperationsPerByte = 4, kTiledOperationsPerByte = 48;
 static constexpr double kRowsForSaved = 2;
 /// Rows that keeping a value must save to begin with: prices are not as exact as to decide between equal ones.
 static constexpr double kLeastGain = 0.25;
+/// Bytes for each element that a further sweep must save to begin with: its launch.
+static constexpr double kLeastGainOfSweep = 64;
 /// Members of an owner, where what is read for each of both is compared (hoist-elementwise assumes the same).
 static constexpr double kMembers = 8;
 
@@ -69,43 +75,62 @@ public:
   SmallVector<Value> choose();
 
 private:
-  /// A sweep of the trial plan and what it computes: everything at first, less once values are kept.
+  /// A sweep, of the trial plan or of a kept value's own, and what it computes: everything at first, less once values
+  /// are kept.
   struct Body {
+    const Group *group = nullptr; ///< null: of a value's own
+    bool late = false;
     llvm::DenseSet<View> computed;
     Price price;
     bool isCurrent = false;
+    bool isWhole = true; ///< nothing in it needs a walk of its own
+
+    bool makesOfMembers(Value value) const {
+      return group && group->along && computed.contains({value, group->along});
+    }
+    bool makes(Value value) const { return computed.contains({value, Attribute()}) || makesOfMembers(value); }
   };
 
   bool isCandidate(Operation *op) const;
-  void walk(unsigned group, Value without, llvm::DenseSet<View> &computed, Price &price) const;
-  const Body &bodyOf(unsigned group);
+  void addMaker(unsigned body);
+  void walk(unsigned body, Value without, llvm::DenseSet<View> &computed, Price &price) const;
+  const Body &bodyOf(unsigned number);
   double gainOf(Value value);
   void keep(Value value);
   void forget(Value value);
   std::optional<unsigned> findMaker(Value value) const;
+  std::optional<unsigned> getOwnSweep(Value value);
 
   func::FuncOp function;
   const Grouping &trial;
   const OperationSet &candidates;
   OperationSet late;
-  std::vector<Body> bodies;
-  DenseMap<Value, SmallVector<unsigned>> makers; ///< the groups that make a value for themselves while nothing is kept
-  llvm::MapVector<Value, unsigned> kept;         ///< with the group that writes it
+  std::deque<Body> bodies;                       ///< the groups' first
+  DenseMap<Value, SmallVector<unsigned>> makers; ///< the bodies that make a value for themselves while nothing is kept
+  DenseMap<Value, unsigned> ownSweeps;
+  llvm::MapVector<Value, unsigned> kept; ///< with the body that writes it
 };
 
 } // namespace
 
 Keeper::Keeper(func::FuncOp function, const Grouping &trial, const OperationSet &candidates)
-    : function(function), trial(trial), candidates(candidates), late(findLate(function)),
-      bodies(trial.getGroups().size()) {
-  for (unsigned group = 0; group < bodies.size(); ++group) {
-    llvm::SetVector<Value> made;
-    for (View view : bodyOf(group).computed)
-      if (isCandidate(view.first.getDefiningOp()))
-        made.insert(view.first);
-    for (Value value : made)
-      makers[value].push_back(group);
+    : function(function), trial(trial), candidates(candidates), late(findLate(function)) {
+  for (const Group &group : trial.getGroups()) {
+    Body &body = bodies.emplace_back();
+    body.group = &group;
+    body.late = group.late;
+    addMaker(bodies.size() - 1);
   }
+}
+
+/// Of all values that a body makes now.
+void Keeper::addMaker(unsigned body) {
+  llvm::SetVector<Value> made;
+  for (View view : bodyOf(body).computed)
+    if (isCandidate(view.first.getDefiningOp()))
+      made.insert(view.first);
+  for (Value value : made)
+    makers[value].push_back(body);
 }
 
 bool Keeper::isCandidate(Operation *op) const {
@@ -118,20 +143,20 @@ bool Keeper::isCandidate(Operation *op) const {
          !mpk::isTiled(op);
 }
 
-/// What a group's sweep computes and reads where what is kept so far is read from memory, and `without` too.
+/// What a sweep computes and reads where what is kept so far is read from memory, and `without` too.
 void Keeper::walk(unsigned number, Value without, llvm::DenseSet<View> &computed, Price &price) const {
-  const Group &group = trial.getGroups()[number];
+  const Group *group = bodies[number].group;
   llvm::DenseSet<std::pair<View, Operation *>> read;
   auto add = [&](FlatSymbolRefAttr member, double bytes) { (member ? price.member : price.owner) += bytes; };
   auto readRow = [&](Value value, FlatSymbolRefAttr member, BroadcastOp through) {
     value = getViewed(value);
     Operation *source = value.getDefiningOp();
-    bool isOwn = source && !member && !through && trial.getGroupOf(source) == std::optional<unsigned>(number);
+    bool isOwn = group && source && !member && !through && trial.getGroupOf(source) == std::optional<unsigned>(number);
     if (!getResidency(value.getType()) || isOwn || !read.insert({View(value, member), through}).second)
       return;
     add(member, getRowBytes(value));
   };
-  BodyWalk body;
+  BodyWalk walk;
   auto visit = [&](Value value, FlatSymbolRefAttr member, BroadcastOp through) {
     Operation *source = value.getDefiningOp();
     if (through && !member && trial.isAnchor(through)) {
@@ -142,7 +167,7 @@ void Keeper::walk(unsigned number, Value without, llvm::DenseSet<View> &computed
       return false;
     if (auto norm = dyn_cast_or_null<NormOp>(source);
         norm && !through && trial.getRecomputed(norm) && !trial.isAnchor(norm) && norm.getAlongAttr() != member) {
-      body.run(trial.getRecomputed(norm), member);
+      walk.run(trial.getRecomputed(norm), member);
       return false;
     }
     auto found = kept.find(value);
@@ -156,21 +181,23 @@ void Keeper::walk(unsigned number, Value without, llvm::DenseSet<View> &computed
         add(member, double(row.flopsPerRow()) / (mpk::isTiled(source) ? kTiledOperationsPerByte : kOperationsPerByte));
     return true;
   };
-  body.visit = visit;
-  for (Operation *anchor : group.anchors)
-    if (!getMove(anchor->getResult(0)))
-      body.operands(anchor, group.memberResults.contains(anchor) ? group.along : FlatSymbolRefAttr());
+  walk.visit = visit;
+  if (group)
+    for (Operation *anchor : group->anchors)
+      if (!getMove(anchor->getResult(0)))
+        walk.operands(anchor, group->memberResults.contains(anchor) ? group->along : FlatSymbolRefAttr());
   // What the sweep writes for others it makes, whatever else it does.
   for (auto [value, maker] : kept)
     if (maker == number && value != without)
-      body.run(value, {});
+      walk.run(value, {});
 }
 
-const Keeper::Body &Keeper::bodyOf(unsigned group) {
-  Body &body = bodies[group];
+const Keeper::Body &Keeper::bodyOf(unsigned number) {
+  Body &body = bodies[number];
   if (!body.isCurrent) {
-    body = {};
-    walk(group, {}, body.computed, body.price);
+    body.computed.clear();
+    body.price = {};
+    walk(number, {}, body.computed, body.price);
     body.isCurrent = true;
   }
   return body;
@@ -178,55 +205,90 @@ const Keeper::Body &Keeper::bodyOf(unsigned group) {
 
 /// The first sweep over the value's own space that makes it: it can write it.
 std::optional<unsigned> Keeper::findMaker(Value value) const {
-  for (unsigned group : makers.lookup(value))
-    if (const Group &sweep = trial.getGroups()[group]; !sweep.product && !(sweep.tiled && sweep.along) &&
-                                                       sweep.over == getResidency(value.getType()) &&
-                                                       bodies[group].computed.contains({value, Attribute()}))
-      return group;
+  for (unsigned number : makers.lookup(value)) {
+    const Group *sweep = bodies[number].group;
+    if (sweep && !sweep->product && !(sweep->tiled && sweep->along) && sweep->over == getResidency(value.getType()) &&
+        bodies[number].computed.contains({value, Attribute()}))
+      return number;
+  }
   return std::nullopt;
+}
+
+/// A sweep that would write the value and do nothing else; none if it takes more than one walk.
+std::optional<unsigned> Keeper::getOwnSweep(Value value) {
+  auto [it, isNew] = ownSweeps.try_emplace(value, bodies.size());
+  unsigned number = it->second;
+  if (isNew) {
+    Body &body = bodies.emplace_back();
+    body.late = late.contains(value.getDefiningOp());
+    llvm::MapVector<Value, unsigned> others;
+    std::swap(kept, others);
+    kept[value] = number;
+    addMaker(number);
+    std::swap(kept, others);
+    body.isWhole = llvm::none_of(body.computed, [](View view) { return isa<NormOp>(view.first.getDefiningOp()); });
+    body.isCurrent = false;
+  }
+  return bodies[number].isWhole ? std::optional(number) : std::nullopt;
 }
 
 /// Bytes for each element that are saved if the value is kept; less than 0 if it cannot be.
 double Keeper::gainOf(Value value) {
-  const SmallVector<unsigned> &groups = makers.find(value)->second;
-  for (unsigned group : groups)
-    bodyOf(group);
+  SmallVector<unsigned> users = makers.find(value)->second;
+  for (unsigned user : users)
+    bodyOf(user);
+  double gain = -double(getRowBytes(value));
   std::optional<unsigned> maker = findMaker(value);
-  if (!maker)
-    return -1; // Nothing makes it any more.
-  bool isLate = trial.getGroups()[*maker].late, isSaved = false;
+  if (!maker) {
+    if (llvm::count_if(users, [&](unsigned user) { return bodies[user].makes(value); }) < 2)
+      return -1; // Nothing makes it any more, or nothing else.
+    maker = getOwnSweep(value);
+    if (!maker)
+      return -1;
+    llvm::DenseSet<View> computed;
+    Price own;
+    kept[value] = *maker;
+    walk(*maker, {}, computed, own);
+    kept.erase(value);
+    gain -= kLeastGainOfSweep + own.forEachOwner();
+  }
+  bool isLate = bodies[*maker].late, isSaved = false;
+  double partial = 0; // of sweeps along maps that each lead from some of the elements: together, perhaps, from all
+  unsigned numPartial = 0;
   if (late.contains(value.getDefiningOp()) != isLate)
     return -1; // The backward half makes again what the forward one has no sweep to write.
-  double gain = -double(getRowBytes(value));
-  for (unsigned group : groups) {
-    if (group == *maker || bodies[group].computed.empty())
+  for (unsigned user : users) {
+    if (user == *maker || !bodies[user].makes(value))
       continue;
-    bool byOwner = bodies[group].computed.contains({value, Attribute()});
-    FlatSymbolRefAttr along = trial.getGroups()[group].along;
-    bool byMember = along && bodies[group].computed.contains({value, along});
-    if (!byOwner && !byMember)
-      continue;
-    isSaved |= trial.getGroups()[group].late != isLate;
+    isSaved |= bodies[user].late != isLate;
     llvm::DenseSet<View> computed;
     Price without;
-    walk(group, value, computed, without);
-    const Price &with = bodies[group].price;
+    walk(user, value, computed, without);
+    const Price &with = bodies[user].price;
     Price saved{with.owner - without.owner, with.member - without.member};
-    gain += byMember ? saved.forEachMember() : saved.forEachOwner();
+    bool byMember = bodies[user].makesOfMembers(value);
+    double bytes = byMember ? saved.forEachMember() : saved.forEachOwner();
+    if (byMember && SymbolTable::lookupNearestSymbolFrom<MapOp>(function, bodies[user].group->along).getPartial())
+      partial += bytes, ++numPartial;
+    else
+      gain += bytes;
   }
+  if (numPartial)
+    gain += partial / numPartial;
   return isSaved ? gain - kRowsForSaved * double(getRowBytes(value)) : gain;
 }
 
 void Keeper::keep(Value value) {
-  kept[value] = *findMaker(value);
-  for (unsigned group : makers.find(value)->second)
-    bodies[group].isCurrent = false;
+  std::optional<unsigned> maker = findMaker(value);
+  kept[value] = maker ? *maker : *getOwnSweep(value);
+  for (unsigned user : makers.find(value)->second)
+    bodies[user].isCurrent = false;
 }
 
 void Keeper::forget(Value value) {
   kept.erase(value);
-  for (unsigned group : makers.find(value)->second)
-    bodies[group].isCurrent = false;
+  for (unsigned user : makers.find(value)->second)
+    bodies[user].isCurrent = false;
 }
 
 SmallVector<Value> Keeper::choose() {

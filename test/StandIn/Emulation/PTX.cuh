@@ -60,6 +60,7 @@ inline float reciprocalApproximately(float x) {
   float y = 1 / x;
   return ::fabsf(y) < 0x1p-126f ? ::copysignf(0.0f, y) : y;
 }
+inline float divideExactly(float x, float y) { return x / y; }
 inline float exp2Approximately(float x) {
   float y = ::exp2f(x);
   return y < 0x1p-126f ? 0.0f : y;

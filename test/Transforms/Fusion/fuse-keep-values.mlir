@@ -8,10 +8,16 @@ mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @src root from @edge to @node
 mpdfg.map @dst root from @edge to @node
+mpdfg.space @red root
+mpdfg.space @blue root
+mpdfg.map @asRed root from @edge to @red {partial}
+mpdfg.map @asBlue root from @edge to @blue {partial}
 
 !row = tensor<?x64xf32, #mpdfg.on<@node>>
 !edge = tensor<?x64xf32, #mpdfg.on<@edge>>
 !weight = tensor<64x64xf32>
+!length = tensor<?x1xf32, #mpdfg.on<@edge>>
+!number = tensor<?x1xf32, #mpdfg.on<@node>>
 
 // A residual stream that is only read through functions: each block adds its part to the sum so far, but for
 // the last, for which one sum less would save nothing.
@@ -53,7 +59,8 @@ func.func @cheap(%x: !row, %y: !row, %w: !weight) -> !row {
   return %3 : !row
 }
 
-// Members' values have no sweep of their own here that could write them: the sums along maps make them by themselves.
+// Members' values that no sweep over the members would make anyway: to write and read 64 numbers for each costs what is
+// saved, so the sums along maps make them by themselves.
 // CHECK-LABEL: func @members
 // CHECK-COUNT-2: mpk.sweep over @node along
 // CHECK-NOT: mpk.sweep over @edge
@@ -68,4 +75,53 @@ func.func @members(%x: !row, %e: !edge, %f: !edge, %w: !weight) -> !row {
   %6 = mpdfg.binary mul %2, %5 : !edge, !edge -> !edge
   %7 = mpdfg.reduce sum %6 along @dst : !edge -> !row
   return %7 : !row
+}
+
+// One number from two rows is less: a sweep over the edges writes it, and the sums along both maps read it.
+// CHECK-LABEL: func @ends
+// CHECK: %[[E:.*]] = mpk.sweep over @edge(%arg0, %arg0)
+// CHECK: mpk.sweep over @node along @src(%[[E]]) access [#mpk.access<member>]
+// CHECK: mpk.sweep over @node along @dst(%[[E]]) access [#mpk.access<member>]
+// AGAIN-LABEL: func @ends
+// AGAIN-NOT: mpk.sweep over @edge
+// AGAIN: return
+func.func @ends(%x: !row) -> (!number, !number) {
+  %0 = mpdfg.broadcast %x along @src : !row -> !edge
+  %1 = mpdfg.broadcast %x along @dst : !row -> !edge
+  %2 = mpdfg.binary sub %0, %1 : !edge, !edge -> !edge
+  %3 = mpdfg.unary square %2 : !edge -> !edge
+  %4 = mpdfg.fold sum %3 [0] : !edge -> !length
+  %5 = mpdfg.unary exp %4 : !length -> !length
+  %6 = mpdfg.reduce sum %5 along @src : !length -> !number
+  %7 = mpdfg.reduce sum %5 along @dst : !length -> !number
+  return %6, %7 : !number, !number
+}
+
+// But not where one of them has to read the rows for something else anyway.
+// CHECK-LABEL: func @read
+// CHECK-NOT: mpk.sweep over @edge
+// CHECK: return
+func.func @read(%x: !row) -> (!row, !row) {
+  %0 = mpdfg.broadcast %x along @src : !row -> !edge
+  %1 = mpdfg.broadcast %x along @dst : !row -> !edge
+  %2 = mpdfg.binary sub %0, %1 : !edge, !edge -> !edge
+  %3 = mpdfg.unary square %2 : !edge -> !edge
+  %4 = mpdfg.reduce sum %3 along @src : !edge -> !row
+  %5 = mpdfg.reduce sum %3 along @dst : !edge -> !row
+  return %4, %5 : !row, !row
+}
+
+// Sums along maps from some of the edges each: together they make the value once for each edge.
+// CHECK-LABEL: func @parts
+// CHECK-NOT: mpk.sweep over @edge
+// CHECK: return
+func.func @parts(%x: !row) -> (tensor<?x1xf32, #mpdfg.on<@red>>, tensor<?x1xf32, #mpdfg.on<@blue>>) {
+  %0 = mpdfg.broadcast %x along @src : !row -> !edge
+  %1 = mpdfg.broadcast %x along @dst : !row -> !edge
+  %2 = mpdfg.binary sub %0, %1 : !edge, !edge -> !edge
+  %3 = mpdfg.unary square %2 : !edge -> !edge
+  %4 = mpdfg.fold sum %3 [0] : !edge -> !length
+  %5 = mpdfg.reduce sum %4 along @asRed : !length -> tensor<?x1xf32, #mpdfg.on<@red>>
+  %6 = mpdfg.reduce sum %4 along @asBlue : !length -> tensor<?x1xf32, #mpdfg.on<@blue>>
+  return %5, %6 : tensor<?x1xf32, #mpdfg.on<@red>>, tensor<?x1xf32, #mpdfg.on<@blue>>
 }

@@ -492,6 +492,36 @@ std::string cuda::literal(double number) {
   return text;
 }
 
+/// Whether a last place of a quotient may decide more than a last place of what is made of it: it is rounded to a whole
+/// number, also with a half added (`steps`: sums on the way), or compared with a number that it may be equal to.
+static bool isCutOff(Value quotient, int steps = 2) {
+  return llvm::any_of(quotient.getUses(), [steps](OpOperand &use) {
+    if (auto unary = dyn_cast<UnaryOp>(use.getOwner()))
+      return llvm::is_contained({UnaryKind::Floor, UnaryKind::Ceil, UnaryKind::Round}, unary.getKind()) ||
+             (steps > 0 && llvm::is_contained({UnaryKind::Abs, UnaryKind::Neg}, unary.getKind()) &&
+              isCutOff(unary.getResult(), steps - 1));
+    auto binary = dyn_cast<BinaryOp>(use.getOwner());
+    if (!binary)
+      return false;
+    switch (binary.getKind()) {
+    case BinaryKind::Add:
+    case BinaryKind::Sub:
+      return steps > 0 && isCutOff(binary.getResult(), steps - 1);
+    case BinaryKind::Lt:
+    case BinaryKind::Le:
+    case BinaryKind::Gt:
+    case BinaryKind::Ge:
+    case BinaryKind::Eq:
+    case BinaryKind::Ne: {
+      auto bound = skipReshapes(binary->getOperand(1 - use.getOperandNumber())).getDefiningOp<ConstantOp>();
+      return !bound || !bound.getValue().isZero(); // The sign of a quotient is right in any case.
+    }
+    default:
+      return false;
+    }
+  });
+}
+
 std::string cuda::elementwise(Operation *op, ArrayRef<std::string> x) {
   return llvm::TypeSwitch<Operation *, std::string>(op)
       .Case<IsElementOp>([&](IsElementOp) { return "gnnc::isElement(" + x[0] + ", " + x[1] + ")"; })
@@ -513,7 +543,7 @@ std::string cuda::elementwise(Operation *op, ArrayRef<std::string> x) {
         case BinaryKind::Mul:
           return x[0] + " * " + x[1];
         case BinaryKind::Div:
-          return x[0] + " / " + x[1];
+          return isCutOff(b.getResult()) ? "gnnc::quotient(" + x[0] + ", " + x[1] + ")" : x[0] + " / " + x[1];
         default:
           return "gnnc::" + stringifyEnum(b.getKind()).str() + "(" + x[0] + ", " + x[1] + ")";
         }

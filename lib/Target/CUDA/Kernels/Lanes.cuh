@@ -191,6 +191,10 @@ GNNC_DEVICE double round(double x) { return ::rint(x); }
 GNNC_DEVICE float pow(float x, float y) { return ::powf(x, y); }
 GNNC_DEVICE double pow(double x, double y) { return ::pow(x, y); }
 
+/// A quotient that is rounded to a whole number or compared: where the nearest one is whole, less is a wrong result.
+GNNC_DEVICE float quotient(float x, float y) { return divideExactly(x, y); }
+GNNC_DEVICE double quotient(double x, double y) { return x / y; }
+
 template <typename T> GNNC_DEVICE T rsqrt(T x) { return T(1) / sqrt(x); }
 template <typename T> GNNC_DEVICE T recip(T x) { return T(1) / x; }
 template <typename T> GNNC_DEVICE T neg(T x) { return -x; }

@@ -128,6 +128,12 @@ GNNC_DEVICE float reciprocalApproximately(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// The number nearest to x / y. The operator / may miss it by two units of the last place (NVRTC.cpp).
+GNNC_DEVICE float divideExactly(float x, float y) {
+  float z;
+  asm("div.rn.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
 /// 2^x, wrong by at most two units of the last place; what would be denormal is zero.
 GNNC_DEVICE float exp2Approximately(float x) {
   float y;

@@ -73,6 +73,7 @@ GNNC_DEVICE float reciprocalApproximately(float x) {
   const float y = 1.0f / x;
   return ::fabsf(y) < 0x1p-126f ? ::copysignf(0.0f, y) : y;
 }
+GNNC_DEVICE float divideExactly(float x, float y) { return x / y; }
 GNNC_DEVICE float exp2Approximately(float x) {
   const float y = ::exp2f(x);
   return y < 0x1p-126f ? 0.0f : y;

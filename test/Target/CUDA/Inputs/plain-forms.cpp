@@ -125,6 +125,7 @@ int main() {
   copies<4>(), copies<8>(), copies<16>();
   roundings();
   expect(gnnc::reciprocalApproximately(4) == 0.25f && gnnc::reciprocalApproximately(-0x1p127f) == 0, "reciprocals", 0);
+  expect(gnnc::divideExactly(1, 3) == 0x1.555556p-2f, "quotients", 0);
   expect(gnnc::exp2Approximately(-3) == 0.125f && gnnc::exp2Approximately(-127) == 0, "powers", 0);
   int numbers[2] = {7, 9}, to[2];
   expect(gnnc::elementAt(numbers, 1) == 9 && gnnc::elementAt(nullptr, 5) == 5, "elements", 0);
