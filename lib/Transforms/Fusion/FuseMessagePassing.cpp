@@ -242,8 +242,8 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
     }
   }
 
-  /// Marks the values that are dearer to make again than to keep, and whether there are any. The trial plan has no bound
-  /// on statements, which would cut chains wherever they happen to be too long.
+  /// Marks the values that are dearer to make again than to keep, and whether there are any. The trial plan has no
+  /// bound on statements, which would cut chains wherever they happen to be too long.
   bool keepDear(func::FuncOp function) {
     Block &block = function.getBody().front();
     OperationSet before;

@@ -85,9 +85,7 @@ private:
     bool isCurrent = false;
     bool isWhole = true; ///< nothing in it needs a walk of its own
 
-    bool makesOfMembers(Value value) const {
-      return group && group->along && computed.contains({value, group->along});
-    }
+    bool makesOfMembers(Value value) const { return group && group->along && computed.contains({value, group->along}); }
     bool makes(Value value) const { return computed.contains({value, Attribute()}) || makesOfMembers(value); }
   };
 
