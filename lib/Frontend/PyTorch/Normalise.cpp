@@ -150,6 +150,24 @@ private:
                                                 "swapdims", "resize",    "set",       "resize_as"};
     if (!changed.empty() && changed != rootOf(changed) && !wholes.count(changed) && reshaping.contains(normal.op))
       normal.refusal = "it changes the shape of a tensor in place; use '" + normal.op + "' without the underscore";
+    auto *together = normal.op == "broadcast_tensors" ? std::get_if<ValueNames>(&normal.arguments["tensors"]) : nullptr;
+    if (!together)
+      return append(std::move(normal), changed, detached);
+    for (auto [operand, output] : llvm::zip(together->names, normal.outputs)) {
+      if (output.empty())
+        continue;
+      NormalNode each;
+      each.origin = &node;
+      each.op = "expand";
+      each.arguments["self"] = ValueName{operand};
+      each.outputs = {output};
+      append(std::move(each), "", detached);
+    }
+  }
+
+  /// A node with all that follows from it. `changed`: what it writes to.
+  void append(NormalNode normal, const std::string &changed, bool detached) {
+    const Node &node = *normal.origin;
     noteView(normal);
     if (detached && !changed.empty() && (graded.count(changed) || graded.count(nameOf(rootOf(changed), ""))))
       normal.refusal =

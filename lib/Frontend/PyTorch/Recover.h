@@ -211,6 +211,7 @@ private:
   std::vector<Dim> alignOpened(std::vector<Tensor> &tensors);
   void repeatInRows(std::vector<Tensor> &tensors, size_t rank);
   void noteOuter(const std::vector<Tensor> &all, size_t rank);
+  void noteExpanded(const Tensor &x, const std::vector<SymbolicExpr> &wanted);
   bool isStoredSize(int64_t size) const;
   void keepOneSpace(std::vector<Tensor> &tensors, size_t rank);
   bool splitAtom(Tensor &x, std::vector<Dim> &atoms, size_t at, int64_t first);
@@ -374,6 +375,7 @@ private:
   Tensor reshapeFeatures(Tensor x, const Dim &points, const std::vector<SymbolicExpr> &sizes);
   Grid permuteGrid(Grid x, const std::vector<size_t> &order);
   bool viewGrid(const NormalNode &node);
+  bool lookUpOnGrid(const NormalNode &node);
   bool gatherFromGrid(const NormalNode &node);
   Tensor reducedRows(const std::string &function, Tensor rows, const std::vector<SymbolicExpr> &from,
                      const std::vector<SymbolicExpr> &to, const std::vector<IndexTerm> &places, Tensor base,
@@ -499,7 +501,7 @@ private:
   void intUnfold(const NormalNode &node);
   void intPad(const NormalNode &node);
   void intDiagonal(const NormalNode &node);
-  void intTogether(const NormalNode &node);
+  void intMeshgrid(const NormalNode &node);
   void intOuter(const NormalNode &node);
   void intPower(const NormalNode &node);
   std::vector<std::pair<int64_t, size_t>> rollOf(const NormalNode &node, size_t rank) const;
@@ -549,6 +551,7 @@ private:
   void opMatmul(const NormalNode &node);
   void opEinsum(const NormalNode &node);
   void opGather(const NormalNode &node);
+  Tensor withFixedPadding(const NormalNode &node, Tensor rows, const IndexTensor &at);
   std::optional<std::vector<int64_t>> knownPlaces(const IndexLists &mask);
   IndexTensor fromFront(const IndexTensor &at, const SymbolicExpr &size);
   IndexLists fromFront(const IndexLists &at, const SymbolicExpr &size);
@@ -593,7 +596,6 @@ private:
   void opPReLU(const NormalNode &node);
   void opCross(const NormalNode &node);
   void opCosine(const NormalNode &node);
-  void opBroadcastTensors(const NormalNode &node);
   void opFlip(const NormalNode &node);
   void opPair(const NormalNode &node);
   void opDivision(const NormalNode &node);

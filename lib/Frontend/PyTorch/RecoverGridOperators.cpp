@@ -213,7 +213,7 @@ bool Recover::runGrid(const NormalNode &node) {
   if (handlers().count(node.op) && handlers().at(node.op) == &Recover::opFull)
     return false;
   if (isOnGrid || makesGrid(node))
-    if (viewGrid(node) || gatherFromGrid(node) || scatterToGrid(node) || foldGrid(node))
+    if (viewGrid(node) || lookUpOnGrid(node) || gatherFromGrid(node) || scatterToGrid(node) || foldGrid(node))
       return true;
   if (isOnGrid && convolveGrid(node))
     return true;
@@ -250,7 +250,7 @@ bool Recover::makesGrid(const NormalNode &node) const {
   if (!hasSeveral)
     return false;
   // A table of places, of elements.
-  if (node.op == "index" || node.op == "index_select")
+  if (node.op == "index" || node.op == "index_select" || node.op == "embedding")
     for (const std::string &name : tensorsOf(node))
       if (auto index = indices.find(name); index != indices.end() && !index->second.isTruth) {
         size_t axes = 0;

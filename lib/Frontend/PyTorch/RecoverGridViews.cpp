@@ -226,6 +226,27 @@ bool Recover::viewGrid(const NormalNode &node) {
 // Gathers
 //===----------------------------------------------------------------------===//
 
+/// Rows of a table for integers that have several axes of elements.
+bool Recover::lookUpOnGrid(const NormalNode &node) {
+  if (node.op != "embedding" || flag(node, "scale_grad_by_freq", false) || !indices.count(nameOf(node, "indices")))
+    return false;
+  IndexTensor at = indexFunction(node, "indices");
+  const std::vector<SymbolicExpr> sizes = at.sizes;
+  if (llvm::count_if(sizes, [&](const SymbolicExpr &size) { return isGridSize(size); }) < 2)
+    return false;
+  at = views::reshape(algebra, at, {pointsOf(sizes)});
+  Tensor rows = gather(tensor(node, "weight"), 0, indexSources.lists(at, 0));
+  rows = withFixedPadding(node, rows, at);
+  Grid result{{sizes, std::vector<bool>(sizes.size(), true)}, rows};
+  result.shape.sizes.push_back(sizeOf(rows.dims.at(1)));
+  result.shape.isOfGrid.push_back(false);
+  for (size_t axis = sizes.size(); axis-- > 0;)
+    if (!isGridSize(sizes[axis]))
+      result = outOfGrid(std::move(result), axis);
+  defineGrid(node, result.shape.isOfGrid, result.rows, 0, result.shape.order);
+  return true;
+}
+
 /// What an operator takes along one axis of the grid: a number of places along new axes, as terms over the result's.
 bool Recover::gatherFromGrid(const NormalNode &node) {
   static const std::set<std::string> known = {"index_select", "index", "gather", "select",           "slice",

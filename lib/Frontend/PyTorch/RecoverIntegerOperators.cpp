@@ -84,7 +84,7 @@ const std::map<std::string, Recover::Handler> &Recover::integerHandlers() {
     add(&R::intUnfold, {"unfold"});
     add(&R::intPad, {"pad", "constant_pad_nd"});
     add(&R::intDiagonal, {"diagonal"});
-    add(&R::intTogether, {"broadcast_tensors", "meshgrid"});
+    add(&R::intMeshgrid, {"meshgrid"});
     add(&R::intOuter, {"outer", "ger"});
     add(&R::intPower, {"pow"});
     add(&R::intRoll, {"roll"});

@@ -112,21 +112,17 @@ void Recover::intCat(const NormalNode &node) {
   define(node, views::concatenate(algebra, parts, dim));
 }
 
-/// broadcast_tensors and meshgrid: each operand in the shape that all have together.
-void Recover::intTogether(const NormalNode &node) {
+/// Each operand in the shape that all have together, along an axis of its own.
+void Recover::intMeshgrid(const NormalNode &node) {
   std::vector<std::string> operands = names(node, "tensors");
-  bool isGrid = node.op == "meshgrid", isByColumns = isGrid && string(node, "indexing", "ij") == "xy";
+  bool isByColumns = string(node, "indexing", "ij") == "xy";
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty())
       continue;
-    std::vector<SymbolicExpr> wanted = sizes(node, i);
-    IndexTensor x = indexFunctionOf(operands.at(i));
-    if (isGrid) {
-      std::vector<SymbolicExpr> own(wanted.size(), 1);
-      size_t dim = isByColumns && i < 2 ? 1 - i : i;
-      own.at(dim) = wanted[dim];
-      x = views::reshape(algebra, x, own);
-    }
+    std::vector<SymbolicExpr> wanted = sizes(node, i), own(wanted.size(), 1);
+    size_t dim = isByColumns && i < 2 ? 1 - i : i;
+    own.at(dim) = wanted[dim];
+    IndexTensor x = views::reshape(algebra, indexFunctionOf(operands.at(i)), own);
     define(node, views::expand(algebra, x, wanted), i);
   }
 }

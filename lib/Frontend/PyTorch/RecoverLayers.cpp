@@ -51,6 +51,16 @@ void Recover::opEinsum(const NormalNode &node) {
 // Gathers and scatters
 //===----------------------------------------------------------------------===//
 
+/// Rows of an embedding, of which nobody learns that of padding. `at`: their numbers.
+Tensor Recover::withFixedPadding(const NormalNode &node, Tensor rows, const IndexTensor &at) {
+  int64_t padding = integer(node, "padding_idx", -1);
+  if (padding < 0)
+    return rows;
+  Tensor isPadding = asNumbers(indexSources.lists(elementwise("eq", {at, numberTensor(padding)}, true, at.sizes)));
+  Tensor fixed{rows.dims, program.detach(rows.value)};
+  return where(unsqueezed(isPadding, isPadding.dims.size()), fixed, rows);
+}
+
 void Recover::opGather(const NormalNode &node) {
   if (node.op == "embedding") {
     if (flag(node, "scale_grad_by_freq", false))
@@ -58,15 +68,7 @@ void Recover::opGather(const NormalNode &node) {
     if (integer(node, "padding_idx", -1) < 0 && gatherChosen(node, tensor(node, "weight"), 0, nameOf(node, "indices")))
       return;
     Tensor rows = gather(tensor(node, "weight"), 0, index(node, "indices"));
-    // The row of padding is learnt by nobody.
-    if (int64_t padding = integer(node, "padding_idx", -1); padding >= 0) {
-      std::vector<SymbolicExpr> shape = sizesOf(nameOf(node, "indices"));
-      Tensor isPadding = asNumbers(
-          indexSources.lists(elementwise("eq", {indexFunction(node, "indices"), numberTensor(padding)}, true, shape)));
-      Tensor fixed{rows.dims, program.detach(rows.value)};
-      rows = where(unsqueezed(isPadding, isPadding.dims.size()), fixed, rows);
-    }
-    return define(node, rows);
+    return define(node, withFixedPadding(node, rows, indexFunction(node, "indices")));
   }
   Tensor x = tensor(node, "self");
   size_t dim = axisNumber(node, "dim", 0, x.dims.size());

@@ -104,7 +104,6 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
         {"cross", &R::opCross},
         {"linalg_cross", &R::opCross},
         {"cosine_similarity", &R::opCosine},
-        {"broadcast_tensors", &R::opBroadcastTensors},
         {"baddbmm", &R::opLinear},
         {"addmv", &R::opLinear},
         {"index_reduce", &R::opIndexAdd},
@@ -248,7 +247,11 @@ void Recover::opUnsqueeze(const NormalNode &node) {
   define(node, unsqueezed(x, axisNumber(node, "dim", 0, x.dims.size() + 1)));
 }
 
-void Recover::opExpand(const NormalNode &node) { define(node, broadcast(tensor(node, "self"), sizes(node))); }
+void Recover::opExpand(const NormalNode &node) {
+  Tensor x = tensor(node, "self");
+  noteExpanded(x, sizes(node));
+  define(node, broadcast(x, sizes(node)));
+}
 
 void Recover::opRepeat(const NormalNode &node) {
   Tensor x = tensor(node, "self");
@@ -259,6 +262,13 @@ void Recover::opRepeat(const NormalNode &node) {
   size_t left = list && list->numbers.size() < wanted.size() ? wanted.size() - list->numbers.size() : 0;
   while (x.dims.size() < wanted.size())
     x.dims.insert(x.dims.begin(), Dim());
+  bool isExpanded = true; // only axes of one element are repeated
+  for (size_t i = 0; i < wanted.size(); ++i)
+    isExpanded &= x.dims[i].kind == Kind::Unit || sizeOf(x.dims[i]) == wanted[i];
+  if (isExpanded) {
+    noteExpanded(x, wanted);
+    return define(node, broadcast(x, wanted));
+  }
   for (size_t i = 0; i < wanted.size(); ++i) {
     auto *times = list && i >= left ? std::get_if<int64_t>(&list->numbers.at(i - left)) : nullptr;
     if (i < left || (times && *times == 1))

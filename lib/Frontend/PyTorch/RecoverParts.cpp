@@ -37,13 +37,6 @@ void Recover::opCross(const NormalNode &node) {
   define(node, concat(parts, dim));
 }
 
-void Recover::opBroadcastTensors(const NormalNode &node) {
-  std::vector<std::string> operands = names(node, "tensors");
-  for (size_t i = 0; i < node.outputs.size(); ++i)
-    if (!node.outputs[i].empty())
-      define(node, broadcast(tensorOf(operands.at(i)), sizes(node, i)), i);
-}
-
 /// Numbers around a tensor.
 void Recover::opPad(const NormalNode &node) {
   Tensor x = tensor(node, "self");

@@ -309,6 +309,18 @@ void Recover::noteOuter(const std::vector<Tensor> &all, size_t rank) {
               wants.sizes.insert(size);
 }
 
+/// The same of a tensor whose rows are repeated as often as it has places.
+void Recover::noteExpanded(const Tensor &x, const std::vector<SymbolicExpr> &wanted) {
+  if (program.operations[size_t(x.value)].space < 0 || wanted.size() < x.dims.size())
+    return;
+  size_t before = wanted.size() - x.dims.size();
+  for (size_t i = 0; i < wanted.size(); ++i)
+    for (const Dim &dim : x.dims)
+      if ((i < before || x.dims[i - before].kind == Kind::Unit) && dim.kind == Kind::Axis && dim.size > kMostListed &&
+          wanted[i] == SymbolicExpr(dim.size) && !isStoredSize(dim.size))
+        wants.sizes.insert(dim.size);
+}
+
 bool Recover::isStoredSize(int64_t size) const {
   return llvm::any_of(exported.tensors, [&](const auto &each) {
     return llvm::any_of(each.second.meta.sizes, [&](const Size &own) { return own.literal() == size; });

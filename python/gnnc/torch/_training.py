@@ -15,6 +15,7 @@ What a module draws and what it changes are taken out of its program, which then
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -42,8 +43,25 @@ _MAKERS: dict[Any, _Make] = {
     aten.randn_like.default: torch.randn_like,
 }
 #: Those that fill a new one in place.
-_FILLERS = {aten.uniform_.default, aten.normal_.default, aten.exponential_.default}
+_FILLERS = {aten.uniform_.default, aten.normal_.default, aten.exponential_.default, aten.bernoulli_.float}
 _EMPTY = {aten.empty.memory_format, aten.empty_like.default, aten.new_empty.default}
+#: New tensors with the same number everywhere, by where that is among the arguments; None: it is 1, or 0.
+_FILLED: dict[Any, int | None] = {
+    aten.full.default: 1,
+    aten.full_like.default: 1,
+    aten.new_full.default: 2,
+    aten.ones.default: None,
+    aten.ones_like.default: None,
+    aten.new_ones.default: None,
+}
+_ZEROS = {aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default}
+_SCALED: dict[Any, Callable[[float, float], float]] = {
+    aten.mul.Tensor: operator.mul,
+    aten.div.Tensor: operator.truediv,
+    aten.add.Tensor: operator.add,
+    aten.sub.Tensor: operator.sub,
+    aten.rsub.Scalar: lambda x, y: y - x,
+}
 
 
 @dataclass
@@ -120,6 +138,8 @@ def make_functional(program: ExportedProgram) -> Training:
             maker.dropout(node)
         elif node.target in _MAKERS or node.target in _FILLERS:
             maker.random(node)
+        elif node.target in (aten.bernoulli.default, aten.bernoulli.p):
+            maker.bernoulli(node)
         elif node.target is aten.batch_norm.default:
             maker.batch_norm(node)
         elif node.target is aten.instance_norm.default:
@@ -158,7 +178,8 @@ class _Maker:
             self._replace(node, self._drawn("random", node, _MAKERS[node.target], like))
             return
         empty, *limits = node.args
-        if not isinstance(empty, fx.Node) or empty.target not in _EMPTY or next(iter(empty.users)) is not node:
+        is_new = isinstance(empty, fx.Node) and empty.target in (*_EMPTY, *_FILLED, *_ZEROS)
+        if not is_new or next(iter(empty.users)) is not node:
             return
         if any(isinstance(each, fx.Node) for each in (*limits, *node.kwargs.values())):
             return  # limits that are computed
@@ -168,6 +189,16 @@ class _Maker:
         self._replace(node, drawn)
         empty.replace_all_uses_with(drawn)
         self.graph.erase_node(empty)
+
+    def bernoulli(self, node: fx.Node) -> None:
+        """0 or 1, with a probability that is the same everywhere. The compiler refuses others."""
+        like, *given = node.args
+        chance = given[0] if given else _number_everywhere(like)
+        if isinstance(chance, (int, float)) and node.kwargs.get("generator") is None:
+            # A number and a tensor of it draw otherwise.
+            of_tensor = lambda ones: torch.bernoulli(ones * chance)  # noqa: E731
+            of_number = lambda ones: torch.bernoulli(ones, chance)  # noqa: E731
+            self._replace(node, self._drawn("random", node, of_number if given else of_tensor, like))
 
     def _drawn(self, name: str, node: fx.Node, make: _Make, like: fx.Node | None) -> fx.Node:
         """One more argument, like `node`, but that a dimension of elements comes first. `like`: what lies in memory as the
@@ -186,10 +217,12 @@ class _Maker:
         layout = ((), frozenset()) if like is None else _layout(like.meta["val"])
         draw = Draw(make, value.dtype, known if len(known) == len(sizes) else None, value.dim(), front, layout)
         self.training.draws[drawn.name] = draw
-        if not front:
-            return drawn
-        order = [*range(1, front + 1), 0, *range(front + 1, value.dim())]
-        return self._add(node, aten.permute.default, drawn, order)
+        if front:
+            order = [*range(1, front + 1), 0, *range(front + 1, value.dim())]
+            drawn = self._add(node, aten.permute.default, drawn, order)
+        # An argument is not written to.
+        is_written = any(written_nodes([user]) for user in node.users)
+        return self._add(node, aten.clone.default, drawn) if is_written else drawn
 
     def batch_norm(self, node: fx.Node) -> None:
         x, weight, bias, mean, variance, training, momentum, eps, cudnn = node.args
@@ -371,6 +404,24 @@ class _Maker:
                 spec.arg = TensorArgument(by.name)
         node.replace_all_uses_with(by)
         self.graph.erase_node(node)
+
+
+def _number_everywhere(node: Any) -> float | None:
+    """The number that all elements of a tensor are, if the program says it. What has other users may be written to."""
+    if isinstance(node, (int, float)):
+        return node
+    if not isinstance(node, fx.Node) or len(node.users) != 1:
+        return None
+    if node.target in _FILLED:
+        place = _FILLED[node.target]
+        return 1 if place is None else _number_everywhere(node.args[place])
+    if node.target in (aten.expand.default, aten.view.default, aten.reshape.default, aten.detach.default):
+        return _number_everywhere(node.args[0])
+    if node.target in _SCALED and len(node.args) == 2 and not node.kwargs:
+        numbers = [_number_everywhere(arg) for arg in node.args]
+        if None not in numbers:
+            return _SCALED[node.target](*numbers)  # type: ignore[arg-type]
+    return None
 
 
 def _layout(tensor: Tensor) -> tuple[tuple[int, ...], frozenset[int]]:

@@ -79,6 +79,30 @@ def all_pairs(h: Tensor, p: Tensor) -> Tensor:
     return (torch.tanh(both).sum(-1, keepdim=True) * near).sum(2) + h
 
 
+def joined_pairs(h: Tensor) -> Tensor:
+    """Numbers for pairs, of which none is computed from both before they are side by side."""
+    a, b = torch.broadcast_tensors(h[..., :, None, :], h[..., None, :, :])
+    return torch.cat((a, b), -1).relu().sum(-1, keepdim=True).sum(-2) + h
+
+
+def repeated_pairs(h: Tensor) -> Tensor:
+    count = h.shape[1]
+    both = torch.cat((h[:, :, None].repeat(1, 1, count, 1), h[:, None].repeat(1, count, 1, 1)), -1)
+    return both.relu().sum(-1, keepdim=True).sum(2) + h
+
+
+class Tokens(nn.Module):
+    """Rows of a table for integers of [batch, nodes] and [batch, nodes, 2], beside pairs of nodes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(7, 4, padding_idx=2, dtype=F64)
+
+    def forward(self, x: Tensor, kinds: Tensor, both: Tensor) -> Tensor:
+        near = torch.exp(-(x[:, :, None] - x[:, None]).square().sum(-1, keepdim=True))
+        return (self.table(kinds)[:, None] * near).sum(2) + self.table(both).prod(2)
+
+
 class GridsTest(unittest.TestCase):
     def compare(self, module: nn.Module, fast: nn.Module, given: Sequence[Tensor], name: str) -> None:
         found = []
@@ -125,6 +149,16 @@ class GridsTest(unittest.TestCase):
         self.check(Grid(all_pairs), lambda b, n: (rows(b, n, 4), rows(b, n, 3)))
         layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True, dtype=F64)
         self.check(layer, lambda b, n: (rows(b, n, 4),))
+
+    def test_pairs_of_nodes_side_by_side(self) -> None:
+        for function in (joined_pairs, repeated_pairs):
+            self.check(Grid(function), lambda batch, nodes: (rows(batch, nodes, 4),))
+
+    def test_rows_of_a_table(self) -> None:
+        self.check(
+            Tokens(),
+            lambda b, n: (rows(b, n, 3), torch.randint(7, (b, n)), torch.randint(7, (b, n, 2))),
+        )
 
     def test_a_fixed_graph_with_parameters_of_its_nodes(self) -> None:
         class Sensors(nn.Module):

@@ -103,9 +103,23 @@ class Batches(nn.Module):
         return torch.zeros_like(h).index_add(1, edges[1], message)
 
 
+class Kept(nn.Module):
+    """0 or 1: of a tensor of probabilities, of one probability, and in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 5)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        h = self.lin(x) * torch.bernoulli(0.8 * torch.ones(x.shape[:-1])).unsqueeze(-1)
+        h = h * x.new_empty(len(x), 1).bernoulli_(0.7).div_(0.7) + torch.bernoulli(h.detach(), 0.3)
+        kept = torch.bernoulli(torch.full((edges.size(1), 1), 0.5))
+        return x.new_zeros(len(x), 5).index_add(0, edges[1], h[edges[0]] * kept)
+
+
 class RandomNumbers(TorchTest):
     def test_as_eagerly(self) -> None:
-        for make in (Variational, Categories, Unread, Stacks, Loops, Batches):
+        for make in (Variational, Categories, Unread, Stacks, Loops, Batches, Kept):
             for training in (True, False):
                 with self.subTest(make.__name__, training=training):
                     torch.manual_seed(0)
@@ -128,3 +142,13 @@ class RandomNumbers(TorchTest):
         fast = gnnc.compile(Categories())
         x, edges = graph(8, 20)
         self.assertGreater((fast(x, edges) - fast(x, edges)).abs().max().item(), 1e-3)
+
+    def test_probabilities_that_the_module_computes(self) -> None:
+        class Learnt(nn.Module):
+            def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+                chance = torch.ones_like(x)
+                chance[:, 0] = 0.5  # what is written to is not the same everywhere
+                return sums(x * torch.bernoulli(chance), edges, len(x))
+
+        with self.assertRaisesRegex(gnnc.CompileError, "bernoulli"):
+            gnnc.compile(Learnt())(*graph(8, 20))
