@@ -79,8 +79,8 @@ Value adjointOf(UnaryOp op, Rules &r, Value g) {
     return r.mul(g, r.sub(number(1), r.square(y)));
   case UnaryKind::Erf:
     return r.mul(g, r.scale(r.exp(r.neg(r.square(x))), 2 / std::sqrt(M_PI)));
-  case UnaryKind::Relu:
-    return r.select(positive(), g, number(0));
+  case UnaryKind::Relu: // What is not a number has a gradient, as in PyTorch: it is not hidden.
+    return r.select(r.binary(BinaryKind::Le, y, number(0)), number(0), g);
   case UnaryKind::LeakyRelu:
     return withSlope(r, positive(), g, alpha);
   case UnaryKind::Elu: // alpha (e^x - 1) + alpha = alpha e^x

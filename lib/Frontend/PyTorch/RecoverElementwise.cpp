@@ -14,6 +14,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace gnnc;
 using namespace gnnc::frontend::pytorch;
@@ -107,11 +108,11 @@ std::optional<Tensor> Recover::madeOfOthers(const NormalNode &node, const Tensor
   if (op == "tanhshrink")
     return binary("-", x, unary("tanh", x));
   if (op == "hardshrink")
-    return where(binary(">", unary("abs", x), number(node, "lambd", 0.5)), x, scalar(0));
+    return where(binary("<=", unary("abs", x), number(node, "lambd", 0.5)), scalar(0), x);
   if (op == "softshrink")
     return binary("*", unary("sign", x), unary("relu", binary("-", unary("abs", x), number(node, "lambd", 0.5))));
   if (op == "threshold")
-    return where(binary(">", x, number(node, "threshold", 0)), x, scalar(number(node, "value", 0)));
+    return where(binary("<=", x, number(node, "threshold", 0)), scalar(number(node, "value", 0)), x);
   if (op == "rrelu" && !flag(node, "training", false))
     return unary("leaky_relu", x, (number(node, "lower", 0.125) + number(node, "upper", 1.0 / 3)) / 2);
   if (op == "rrelu")
@@ -411,6 +412,8 @@ Tensor Recover::angle(const Tensor &y, const Tensor &x, bool isDouble) {
   Tensor larger = where(isUp, up, across), isZero = binary("==", larger, 0);
   Tensor smaller = where(isUp, across, where(isZero, scalar(0), up));
   Tensor ratio = binary("/", smaller, where(isZero, scalar(1), larger));
+  Tensor isEndless = binary(">", smaller, isDouble ? std::numeric_limits<double>::max() : largestFloat);
+  ratio = where(isEndless, scalar(1), ratio);
   Tensor isSteep = binary(">", ratio, 0.41421356237309503);
   Tensor t = where(isSteep, binary("/", binary("-", ratio, 1), binary("+", ratio, 1)), ratio), z = unary("square", t);
   auto polynomial = [&](std::initializer_list<double> factors) {
@@ -430,6 +433,8 @@ Tensor Recover::angle(const Tensor &y, const Tensor &x, bool isDouble) {
   base = binary("+", base, binary("*", isSteep, pi / 4));
   base = where(isUp, binary("-", scalar(pi / 2), base), base);
   base = where(binary("<", x, 0), binary("-", scalar(pi), base), base);
+  // Comparisons take what is not a number for the smaller one.
+  base = where(isMissing(x), x, where(isMissing(y), y, base));
   return binary("*", base, sign);
 }
 
@@ -456,8 +461,12 @@ void Recover::opPair(const NormalNode &node) {
     return define(node, binary("+", a, binary("*", binary("-", b, a), tensor(node, "weight"))));
   if (op == "hypot")
     return define(node, safeRoot(binary("+", unary("square", a), unary("square", b))));
-  if (op == "logaddexp")
-    return define(node, binary("+", a, unary("softplus", binary("-", b, a))));
+  if (op == "logaddexp") {
+    auto isInfinite = [&](const Tensor &x) { return binary(">", unary("abs", x), largestFloat); };
+    Tensor isEdge = binary("maximum", isInfinite(a), isInfinite(b));
+    Tensor sum = binary("+", a, unary("softplus", binary("-", b, a)));
+    return define(node, where(isEdge, binary("maximum", a, b), sum));
+  }
   if (op == "outer" || op == "ger")
     return define(node, binary("*", unsqueezed(a, 1), unsqueezed(b, 0)));
   // 0 log b is 0 for all b, and has the derivative log b where there is one.

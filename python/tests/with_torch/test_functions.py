@@ -60,6 +60,31 @@ class FunctionsTest(TorchTest):
                         found.append([y, torch.autograd.grad(y.sin().sum() + sums.sum(), leaf)[0].nan_to_num()])
                     self.assertClose(*found)
 
+    def test_what_is_no_number_or_infinite(self) -> None:
+        """A diverged model must not look healthy: what is not a number stays so, and has a gradient where it has in eager
+        mode."""
+        functions: dict[str, Callable[[Tensor], Tensor]] = {
+            "relu": F.relu,
+            "threshold": lambda x: F.threshold(x, 0.5, 20.0),
+            "hardshrink": F.hardshrink,
+            "atan2": lambda x: torch.atan2(x, x.flip(0)),
+            "logaddexp": lambda x: torch.logaddexp(x, x.flip(0)),
+        }
+        inf, nan = float("inf"), float("nan")
+        rows = [[inf, -inf, nan], [-inf, -inf, inf], [nan, 0.2, 3.0], [inf, 4.0, 2.0], [3.0, -inf, -inf], [-1.0, nan, -inf]]
+        edge_index = torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]])
+        for name, function in functions.items():
+            with self.subTest(name):
+                found = []
+                for run in (Summed(function), gnnc.compile(Summed(function))):
+                    x = torch.tensor(rows, requires_grad=True)
+                    y, _ = run(x, edge_index)
+                    found.append((y.detach(), torch.autograd.grad(y.sum(), x)[0]))
+                # Eager gradients of the others depend on how many numbers are computed at a time, or are of 0 / 0.
+                compared = 2 if name in ("relu", "threshold", "logaddexp") else 1
+                for expected, own in list(zip(*found))[:compared]:
+                    torch.testing.assert_close(own, expected, equal_nan=True)
+
     def test_cells_on_a_gpu_have_shapes(self) -> None:
         """Where there is no GPU, in tensors without numbers, as torch.export has them."""
         name, key = "aten::_thnn_fused_gru_cell", "Meta"

@@ -49,7 +49,7 @@ mpdfg.space @node root
 // An activation's result says on which side of zero its argument was.
 // CHECK-LABEL: func @gradient
 // CHECK: %[[Y:.*]] = mpdfg.unary relu %arg0
-// CHECK: mpdfg.binary gt %[[Y]],
+// CHECK: mpdfg.binary le %[[Y]],
 func.func @forward(%x: !row {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>}) -> (!row {mpdfg.name = "y"}) {
   %0 = mpdfg.unary relu %x : !row -> !row
   return %0 : !row
