@@ -1,7 +1,7 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Modules that are called with a graph as one object, `model(data)`: a container that has its tensors in stores, mappings by
-name, one for each kind of node or edge, such as PyTorch Geometric's `Data`, `HeteroData` and `Batch`.
+name, one for each kind of node or edge, such as PyTorch Geometric's `Data`, `HeteroData` and `Batch`. So are modules that are called with a matrix of torch.sparse.
 
 What is compiled is a module that is given the tensors, and puts the container together again. Numbers are compiled in, and
 whatever else a container has (names, lists) is left out.
@@ -19,11 +19,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from . import _sparse
 from ._wrapper import Wrapper, named_as
 
 
 def is_container(value: Any) -> bool:
     kind = type(value)
+    if issubclass(kind, Tensor):
+        return _sparse.is_matrix(value)
     return isinstance(getattr(kind, "stores", None), property) and hasattr(kind, "__copy__")
 
 
@@ -43,7 +46,8 @@ def _keys(store: Any) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-#: Of a call: what each argument is, by its name or its number: a class with the keys of its stores, or None for others.
+#: Of a call: what each argument is, by its name or its number: a class with the keys of its stores, that of a sparse matrix
+#: with its shape, or None for others.
 Layout = tuple[tuple[Any, Any], ...]
 
 
@@ -51,6 +55,8 @@ def layout_of(args: Sequence[Any], kwargs: dict[str, Any]) -> Layout:
     def one(value: Any) -> Any:
         if not is_container(value):
             return None
+        if isinstance(value, Tensor):
+            return _sparse.Matrix, _sparse.shape_of(value)
         return type(value), tuple((getattr(store, "_key", None), _keys(store)) for store in value.stores)
 
     return (*((i, one(value)) for i, value in enumerate(args)), *((name, one(kwargs[name])) for name in sorted(kwargs)))
@@ -63,6 +69,8 @@ def spread(args: Sequence[Any], kwargs: dict[str, Any], layout: Layout) -> list[
         value = args[place] if isinstance(place, int) else kwargs[place]
         if kind is None:
             result.append(value)
+        elif kind[0] is _sparse.Matrix:
+            result += _sparse.tensors_of(value)
         else:
             result += [store[key] for store, (_, keys) in zip(value.stores, kind[1]) for key in keys]
     return result
@@ -92,6 +100,8 @@ class _Call:
         for place, kind in self.layout:
             if kind is None:
                 value = next(given)
+            elif kind[0] is _sparse.Matrix:
+                value = _sparse.Matrix(next(given), next(given), kind[1])
             else:
                 # Dynamo cannot follow copies of Python, and leaves the objects that a trace changes as they were.
                 empty = self.empty[place]
@@ -131,6 +141,9 @@ def _names(module: nn.Module, layout: Layout) -> list[str]:
         if kind is None:
             names.append(name)
             continue
+        if kind[0] is _sparse.Matrix:
+            names += [f"{name}_indices", f"{name}_values"]
+            continue
         for store, keys in kind[1]:
             parts = [store] if isinstance(store, str) else list(store or ())
             names += ["_".join([name, "__".join(map(str, parts)), key] if parts else [name, key]) for key in keys]
@@ -142,7 +155,7 @@ def spreading(module: nn.Module, args: Sequence[Any], kwargs: dict[str, Any], la
     empty = {
         place: _emptied(args[place] if isinstance(place, int) else kwargs[place])
         for place, kind in layout
-        if kind is not None
+        if kind is not None and kind[0] is not _sparse.Matrix
     }
     names = _names(module, layout)
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]

@@ -59,9 +59,10 @@ from ._kept import Keeping, Kept, KeptAxes, KeptTensors, check_kept_axes, keepin
 from ._nothing import leave_out_nothing
 from ._reach import reached_by_gradients
 from ._reads import Reads, members_of
-from ._reasons import deciding, reason_of
+from ._reasons import about_sparse, deciding, reason_of
 from ._result_names import name_results
 from ._scripts import interpreted_scripts
+from ._sparse import buffers_of, in_place_of
 from ._thread_patches import ThreadPatch
 from ._training import Training, make_functional
 
@@ -84,7 +85,8 @@ class Artifact:
     constants: dict[int, object]  #: leaves of the result that are the same in each call; others without an output: None
     graph_results: GraphResults | None  #: leaves of the result that PyTorch computes; others without an output: None
     reached: list[frozenset[str]]  #: of each output that the module returns, the operands that have a gradient from it
-    integers: list[str]  #: parameters and buffers of integers or truth values that are read: their numbers are compiled in
+    #: Parameters and buffers of integers or truth values that are read, and sparse buffers: their numbers are compiled in.
+    integers: list[str]
     guards: list[Guard]  #: of sizes that a branch compares with each other
     reads: Reads  #: what the trace has read of Python's state
     training: Training = field(default_factory=Training)  #: what a call does besides computing
@@ -344,6 +346,7 @@ def _exported(
                     traced_sides(sides),
                     _as_parameters(model),
                     _keeping_tensors(model),
+                    in_place_of(model),
                     _WORDS.active(),
                     shapes_of_cells(),
                 )
@@ -384,10 +387,13 @@ def _exported(
             tries.insert(0, (way, False))  # no other dimension may differ: all sizes of that argument are compiled in
     error = own_error(model, args, kwargs)
     # torch.export says the same in symbols; but a search that needs a library is none in the exported module.
+    if isinstance(error, Error):
+        raise Error(f"{type(model).__name__}: {error}") from error
     if error is not None and not isinstance(error, ImportError):
         raise Error(f"{type(model).__name__} itself raises {type(error).__name__}: {error}") from error
     failure = deciding(failures)
-    raise Error(f"torch.export cannot export {type(model).__name__}: {reason_of(failure)}") from failure
+    reason = reason_of(failure) + about_sparse(model, pytree.tree_leaves((args, kwargs)))
+    raise Error(f"torch.export cannot export {type(model).__name__}: {reason}") from failure
 
 
 @contextlib.contextmanager
@@ -685,7 +691,8 @@ def _build(
                     torch.export.save(program, source)
             except Exception as error:
                 name = type(model).__name__
-                raise Error(f"torch.export cannot save {name}: {reason_of(error)}") from error
+                reason = reason_of(error) + about_sparse(model, pytree.tree_leaves((args, kwargs)))
+                raise Error(f"torch.export cannot save {name}: {reason}") from error
         if output is None:
             path = _compiler.compile_cached(source, options, numbers=_numbers(program), progress=progress)
         else:
@@ -705,6 +712,7 @@ def _build(
         reads = reads_of_wrapped(reads, model)
     artifact = describe(program, path, training, integers, reads, sized)
     artifact.branches = branches
+    artifact.integers += buffers_of(model)
     return artifact
 
 

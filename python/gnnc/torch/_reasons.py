@@ -9,8 +9,10 @@ import os
 import re
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 import torch
+from torch import Tensor, nn
 
 #: What torch says of an integer of Python that is made of a tensor's number. With Dynamo it may be a size.
 _MADE_INTEGER = "Could not extract specialized integer from data-dependent expression"
@@ -52,6 +54,22 @@ def reason_of(error: BaseException) -> str:
             f"says {text}"
         )
     return text
+
+
+def about_sparse(model: nn.Module, leaves: Sequence[Any]) -> str:
+    """What to write instead of a matrix of torch.sparse that a module has or is given; else nothing."""
+    own = [
+        (f"its '{name}'", value)
+        for module in model.modules()
+        for name, value in [*vars(module).items(), *module._buffers.items(), *module._parameters.items()]
+    ]
+    for name, value in [*own, *(("an argument", leaf) for leaf in leaves)]:
+        if isinstance(value, Tensor) and value.layout is not torch.strided:
+            return (
+                f"; {name} is a sparse matrix, which gnnc does not take: keep its rows, columns and values, and compute "
+                "torch.zeros(count, width).index_add(0, rows, values[:, None] * x[columns])"
+            )
+    return ""
 
 
 def _of_objects(text: str) -> str:

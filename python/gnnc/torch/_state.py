@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from ._kept import Place
 from ._reads import GLOBAL_HOOKS, SWITCHES, Reads, frozen, members_of, variables_of, watched
+from ._sparse import is_matrix, tensors_of
 
 
 def modes_of(module: nn.Module) -> list[bool]:
@@ -56,15 +57,27 @@ class Integers:
         if not isinstance(tensor, Tensor):
             return False
         version = _version(tensor)
-        if tensor.dtype is not self.kept.dtype or not torch.equal(tensor.to(self.kept.device), self.kept):
+        if tensor.dtype is not self.kept.dtype or not _equal(tensor.to(self.kept.device), self.kept):
             return False
         self.tensor, self.version = tensor, version
         return True
 
 
+def _equal(tensor: Tensor, other: Tensor) -> bool:
+    if tensor.layout is not other.layout or tensor.shape != other.shape:
+        return False
+    if not is_matrix(tensor):
+        return torch.equal(tensor, other)
+    return all(map(torch.equal, tensors_of(tensor), tensors_of(other)))
+
+
 def _version(tensor: Tensor) -> int:
     """PyTorch's count of its changes; -1: it has none."""
-    return -1 if tensor.is_inference() else tensor._version
+    if tensor.is_inference():
+        return -1
+    if is_matrix(tensor):
+        return sum(each._version for each in tensors_of(tensor)) if tensor.layout is torch.sparse_coo else -1
+    return tensor._version
 
 
 class State:
