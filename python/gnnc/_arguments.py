@@ -15,12 +15,13 @@ An exported model's description says itself what its spaces, maps and inputs com
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ._arrays import View, as_dense, as_floats, view
+from ._arrays import FLOATS, View, as_dense, as_floats, view
 from ._description import Description, Sparse
 from ._errors import Error
 from ._graph import IndexData
@@ -93,6 +94,28 @@ def index_view(value: Any, name: str, rank: int) -> View:
     return given
 
 
+#: As C has them.
+_MOST_ELEMENTS = 2**63 - 1
+
+
+def elements_of(given: Mapping[str, int] | None, spaces: Iterable[str], what: str) -> dict[str, int]:
+    """How many elements the caller says that spaces have. Raises Error for what is no such number, and for other names
+    than `spaces`. `what`: the argument."""
+    if given is not None and not isinstance(given, Mapping):
+        raise Error(f"{what}: expected numbers by the names of spaces, as in {{'node': 10}}, found {given!r}", 1)
+    result = {}
+    for name, number in (given or {}).items():
+        if name not in spaces:
+            raise Error(f"{what}: unknown space '{name}': expected one of {', '.join(spaces)}", 1)
+        try:
+            result[name] = operator.index(number)
+        except TypeError:
+            result[name] = -1
+        if not 0 <= result[name] <= _MOST_ELEMENTS:
+            raise Error(f"{what}: expected a whole number from 0 to 2^63 - 1 for space '{name}', found {number!r}", 1)
+    return result
+
+
 class Arguments:
     """Reads the arguments of calls of one model."""
 
@@ -125,6 +148,10 @@ class Arguments:
         maps = [name for name in self._maps if name not in hidden]
         return [*values, *found.sparse, *self._pairs, *maps]
 
+    def is_value(self, name: str) -> bool:
+        """Whether a run reads it, beside the graph."""
+        return name in self.description.sparse or self.description.find(name) is not None
+
     def symbolic_extents(self, arguments: Mapping[str, Any], known: dict[str, Any]) -> dict[str, Any]:
         """Extents that follow from shapes alone, which may be symbols. `known`: those of values."""
         for name, pair in self._pairs.items():
@@ -151,7 +178,7 @@ class Arguments:
                 result.values[name] = as_floats(view(value, name), found.dtype, name)
             else:
                 raise Error(f"unknown argument '{name}': expected one of {', '.join(self.names)}", 1)
-        self._find_extents(result, extents or {})
+        self._find_extents(result, extents)
         return result
 
     def _add_pair(self, result: Resolved, name: str, value: Any) -> set[str]:
@@ -188,17 +215,15 @@ class Arguments:
         if sparse.value:
             dtype = self.description.inputs[sparse.value].dtype
             given = view(value.data, f"{sparse.name}.data")
-            if not given.is_torch and given.dtype != dtype:  # the numbers of a matrix are few beside a dense one's
+            # The numbers of a matrix are few beside a dense one's.
+            if not given.is_torch and given.dtype != dtype and given.dtype in FLOATS:
                 given = view(given.owner.astype(dtype.replace("f", "float")), sparse.name)
             result.values[sparse.value] = as_floats(given, dtype, sparse.name)
 
-    def _find_extents(self, result: Resolved, given: Mapping[str, int]) -> None:
+    def _find_extents(self, result: Resolved, given: Mapping[str, int] | None) -> None:
         """What the caller says comes first, then lengths of index data, then rows of values."""
         found = self.description
-        for name, extent in given.items():
-            if name not in found.spaces:
-                raise Error(f"unknown space '{name}': expected one of {', '.join(found.roots)}", 1)
-            result.extents[name] = int(extent)
+        result.extents |= elements_of(given, found.roots, "extents")
         for name, space in found.spaces.items():
             if space.kind == "static" and space.extent is not None:
                 result.extents.setdefault(name, space.extent)

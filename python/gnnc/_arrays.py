@@ -15,6 +15,8 @@ from ._errors import Error
 #: Type names of descriptions: DLPack's type code and bits.
 FLOATS = {"f32": (2, 32), "f64": (2, 64), "f16": (2, 16), "bf16": (4, 16)}
 _LONG_NAMES = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16"}
+#: What becomes floats without being asked.
+_INTEGERS = {"bool", "u8", "i8", "i16", "i32", "i64", "uint16", "uint32", "uint64"}
 _SHORT_NAMES = {long: short for short, long in _LONG_NAMES.items()} | {
     "int32": "i32",
     "int64": "i64",
@@ -76,6 +78,8 @@ def view(value: Any, name: str) -> View:
             device = (_abi.CUDA, value.get_device())
         else:
             raise Error(f"argument '{name}': expected a tensor on the CPU or a CUDA device, found {value.device}", 1)
+        if value.is_neg() or value.is_conj():  # what is in memory is not what it says
+            value = value.resolve_neg().resolve_conj()
         dtype = value.dtype
         found = _OF_TORCH.get(dtype)
         if found is None:
@@ -84,7 +88,11 @@ def view(value: Any, name: str) -> View:
         return View(value, value.data_ptr(), tuple(value.shape), value.is_contiguous(), found, device, True)
     if not isinstance(value, np.ndarray):
         value = from_other(value, name)
+    if isinstance(value, np.ma.MaskedArray):
+        raise Error(f"argument '{name}': expected an array without a mask, found a masked one: pass x.filled(…)", 1)
     dtype = _SHORT_NAMES.get(value.dtype.name, value.dtype.name)
+    if value.dtype.kind not in "biufc" and dtype not in FLOATS:  # of another package
+        raise Error(f"argument '{name}': expected an array of numbers, found one of {value.dtype}", 1)
     if not value.dtype.isnative:
         raise Error(f"argument '{name}': expected numbers in this machine's byte order, found {value.dtype}", 1)
     pointer = value.__array_interface__["data"][0]
@@ -116,7 +124,7 @@ def as_floats(given: View, dtype: str, name: str) -> View:
     would be lost or copied is not small."""
     if given.dtype == dtype:
         return as_dense(given)
-    if given.dtype in _LONG_NAMES or (dtype == "bf16" and not given.is_torch):
+    if given.dtype not in _INTEGERS or (dtype == "bf16" and not given.is_torch):
         raise Error(f"argument '{name}': expected {long_name(dtype)}, found {long_name(given.dtype)}", 1)
     if given.is_torch:
         return view(given.owner.to(getattr(sys.modules["torch"], long_name(dtype))).contiguous(), name)

@@ -97,7 +97,7 @@ def compile_cached(
     """
     folder = cache_folder()
     path = folder / f"{_key(model, options, numbers)}.so"
-    if path.exists():
+    if _is_whole(path):
         return path
     folder.mkdir(parents=True, exist_ok=True)
     if progress is None:
@@ -109,6 +109,7 @@ def compile_cached(
     os.close(handle)
     try:
         run_compiler(model, Path(name), options)
+        _seal(Path(name))
         os.chmod(name, 0o644)
         os.replace(name, path)  # at once: another process may do the same
     except BaseException:
@@ -119,6 +120,27 @@ def compile_cached(
     if progress:
         print(f" {time.monotonic() - started:.1f} s", file=sys.stderr)
     return path
+
+
+#: What the last bytes of an object in the cache begin with; a digest of all bytes before them follows. Loaders read what
+#: headers say is there, and no more.
+_SEAL = b"gnnc whole"
+
+
+def _seal(path: Path) -> None:
+    digest = hashlib.sha256(path.read_bytes()).digest()
+    with open(path, "ab") as file:
+        file.write(_SEAL + digest)
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether the cache has an object, and as it was written: of a damaged one the loader may be killed, or worse."""
+    try:
+        content = memoryview(path.read_bytes())
+    except OSError:
+        return False
+    end = max(len(content) - len(_SEAL) - hashlib.sha256().digest_size, 0)
+    return content[end:] == _SEAL + hashlib.sha256(content[:end]).digest()
 
 
 def _key(model: Path, options: Sequence[str], numbers: bytes = b"") -> str:

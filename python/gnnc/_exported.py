@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import _abi, _sources
-from ._arguments import Arguments, Data, Resolved
+from ._arguments import Arguments, Data, Resolved, elements_of
 from ._arrays import View, as_dense, as_floats, view
 from ._description import Description, Value
 from ._errors import Error
@@ -69,6 +69,10 @@ class ExportedArguments:
         }
         self.names = [*self.inputs, *sorted(read - set(self.inputs))]
 
+    def is_value(self, name: str) -> bool:
+        """Whether a run reads it, beside the graph."""
+        return name in self._values
+
     def symbolic_extents(self, arguments: Mapping[str, Any], known: dict[str, Any]) -> dict[str, Any]:
         """Extents that are sizes of arguments, which may be symbols. `known`: those of values."""
         for name, source in self.spaces.items():
@@ -86,7 +90,7 @@ class ExportedArguments:
         """`values`: whether inputs are wanted too, as compiled code reads them, and not the graph alone."""
         result = ResolvedExport(self)
         if extents:
-            result.extents.update(extents)
+            result.extents |= elements_of(extents, self.description.roots, "extents")
         for name, given in arguments.items():
             if given is None:
                 continue
@@ -157,6 +161,9 @@ class ResolvedExport(Resolved):
         extents = dict(self.extents)
         for name in self.arguments.spaces:
             extents[name] = int(found[f"space '{name}'"])
+            if self.extents.get(name, extents[name]) != extents[name]:
+                wanted = f"{extents[name]} elements of space '{name}', as the arguments have"
+                raise Error(f"extents: expected {wanted}, found {self.extents[name]}", 1)
         indices = []
         for name in self.arguments.maps:
             targets = as_dense(_as_indices(view(placed(found[f"map '{name}'"]), name), name))

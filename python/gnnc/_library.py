@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import threading
 import weakref
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _abi, _description
+from . import _abi, _description, _elf
 from ._errors import Error
 
 _WORKSPACE_ALIGNMENT = 64
@@ -83,24 +82,6 @@ class Context:
         self._close.detach()
 
 
-#: Names of ELF's machines, and of what Python calls them.
-_MACHINES = {62: "x86-64", 183: "aarch64"}
-_HERE = {"x86_64": "x86-64", "amd64": "x86-64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine())
-
-
-def _check_machine(path: Path) -> None:
-    """The loader would say that there is no such file."""
-    try:
-        with open(path, "rb") as file:
-            head = file.read(20)
-    except OSError:
-        return  # the loader says why
-    if len(head) == 20 and head[:6] == b"\x7fELF\x02\x01":
-        machine = _MACHINES.get(int.from_bytes(head[18:20], "little"), "another architecture")
-        if machine != _HERE:
-            raise Error(f"'{path}' is for {machine}, and this machine is {_HERE}")
-
-
 class Library:
     """One object file."""
 
@@ -108,7 +89,7 @@ class Library:
         self.path = Path(path).absolute()
         if not self.path.exists():
             raise Error(f"'{path}': no such file")
-        _check_machine(self.path)
+        _elf.check(self.path)
         try:
             self._dll = ctypes.CDLL(str(self.path), mode=ctypes.RTLD_LOCAL)
             function = self._dll.gnnc_model

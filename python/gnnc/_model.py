@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from . import _abi, _cache, _safetensors
-from ._arguments import Resolved
+from ._arguments import Resolved, elements_of
 from ._arrays import View, as_floats, empty_like, view
 from ._description import Program, Value
 from ._errors import Error
@@ -44,6 +44,7 @@ class Graph:
         self.inputs: dict[str, Any] = {}
         resolved = model._arguments.resolve(arguments, extents)
         data = resolved.data()
+        capacities = elements_of(capacities, model._description.roots, "capacities")
         device = resolved.device or (_abi.CPU, 0)
         description = Description(data.extents, data.indices, capacities, tuning, _stream(device))
         self.prepared = Prepared(model._library, device, description, part)
@@ -178,9 +179,22 @@ class Model:
         for name in found.updates:
             if name in resolved.values and resolved.values[name].owner is not arguments[name]:
                 raise Error(f"'{name}' is updated in place: expected a dense array of its type", 1)
+        if graph is not None:
+            self._check_beside(graph, arguments, extents)
         device = resolved.device or (graph.prepared.device if graph is not None else (_abi.CPU, 0))
         prepared = graph.prepared if graph is not None else self._prepare(resolved, device, found)
         return self._run(found, prepared, resolved, device)
+
+    def _check_beside(self, graph: Graph, arguments: Mapping[str, Any], extents: Mapping[str, int] | None) -> None:
+        """Nothing that is given beside a graph is passed over."""
+        if not isinstance(graph, Graph):
+            raise Error(f"graph: expected a gnnc.Graph, found {type(graph).__name__}", 1)
+        if graph.prepared.library.path != self._library.path:
+            raise Error(f"graph: expected one of '{self.path}', found one of '{graph.model.path}'", 1)
+        found = [name for name, value in arguments.items() if value is not None and not self._arguments.is_value(name)]
+        if found or extents:
+            named = f"argument '{found[0]}'" if found else "extents"
+            raise Error(f"{named}: expected none beside graph=, which was prepared with its own", 1)
 
     def _prepare(self, resolved: Resolved, device: tuple[int, int], program: Program) -> Prepared:
         space = resolved.missing([name for name in program.needs if name in self._description.roots])

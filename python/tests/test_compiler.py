@@ -43,6 +43,18 @@ class CompilerTest(unittest.TestCase):
         self.assertNotEqual(_compiler.compile_cached(self.write("net.gnn", GCN + "\n// other"), []), first)
         self.assertEqual([path.suffix for path in first.parent.iterdir()], [".so"] * 3)
 
+    def test_damaged_objects_are_compiled_again(self) -> None:
+        model = self.write("net.gnn", GCN)
+        path = _compiler.compile_cached(model, [])
+        whole = path.read_bytes()
+        flipped = bytearray(whole)
+        flipped[len(whole) // 2] ^= 255
+        for damaged in (b"", whole[:100], whole[: len(whole) // 2], whole[:-1], bytes(flipped)):
+            path.write_bytes(damaged)
+            self.assertEqual(_compiler.compile_cached(model, []), path)
+            self.assertEqual(path.read_bytes(), whole)
+        self.assertEqual(list(path.parent.iterdir()), [path])
+
     def test_refused_models_have_the_compilers_message_and_leave_nothing(self) -> None:
         with self.assertRaises(gnnc.CompileError) as caught:
             _compiler.compile_cached(self.write("bad.gnn", "model Net { output y = nothing }"), [])

@@ -215,6 +215,39 @@ class ErrorTest(Numbers):
         with self.assertRaisesRegex(gnnc.Error, "unknown parameter 'W': expected one of c1.W, c1.b"):
             self.model.load_parameters({"W": self.weight})
 
+    def test_arrays_of_other_types_than_numbers(self) -> None:
+        for given, found in (
+            (self.x * 1j, "expected float32, found complex64"),
+            (self.x.astype("g"), "expected float32, found "),
+            (self.x.astype(object), "expected an array of numbers, found one of object"),
+            (self.x.astype("U4"), "expected an array of numbers, found one of <U4"),
+            (np.full((4, 3), "2020-01-01", "M8[D]"), r"expected an array of numbers, found one of datetime64\[D\]"),
+            (np.zeros((4, 3), [("a", "f4")]), "expected an array of numbers, found one of "),
+            (np.ma.array(self.x, mask=True), "expected an array without a mask"),
+        ):
+            self.refuses(f"argument 'x': {found}", given, EDGES)
+        self.refuses("argument 'edge_index': expected int32 or int64, found complex128", self.x, EDGES * 1j)
+
+    def test_numbers_of_elements(self) -> None:
+        for given in (9.5, "4", None, float("nan"), -1, 2**70):
+            wanted = r"expected a whole number from 0 to 2\^63 - 1 for space 'node', found"
+            self.refuses(f"extents: {wanted}", self.x, EDGES, extents={"node": given})
+            with self.assertRaisesRegex(gnnc.Error, f"capacities: {wanted}"):
+                gnnc.Graph(self.model, edge_index=EDGES, extents={"node": 4}, capacities={"node": given})
+        self.refuses(r"extents: expected numbers by the names of spaces, .* found \[4\]", self.x, EDGES, extents=[4])
+        with self.assertRaisesRegex(gnnc.Error, "capacities: unknown space 'nodes': expected one of node, edge"):
+            gnnc.Graph(self.model, edge_index=EDGES, extents={"node": 4}, capacities={"nodes": 9})
+        self.model(self.x, EDGES, extents={"node": np.int64(4)})
+
+    def test_nothing_is_passed_over_beside_a_graph(self) -> None:
+        graph = gnnc.Graph(self.model, edge_index=EDGES, extents={"node": 4})
+        self.refuses("'edge_index': expected none beside graph=", self.x, EDGES, graph=graph)
+        self.refuses("'src': expected none beside graph=", self.x, src=EDGES[0], graph=graph)
+        self.refuses("extents: expected none beside graph=", self.x, graph=graph, extents={"node": 4})
+        self.refuses("graph: expected a gnnc.Graph, found dict", self.x, graph={})
+        with self.assertRaisesRegex(gnnc.Error, "graph: expected one of '.*', found one of '.*'"):
+            gnnc.load(compiled(TWO_OUTPUTS))(self.x, graph=graph)
+
     def test_an_index_out_of_range_has_the_runtimes_message_and_status(self) -> None:
         with self.assertRaises(gnnc.Error) as caught:
             self.model(self.x, EDGES + 1)
@@ -231,6 +264,24 @@ class ErrorTest(Numbers):
                 gnnc.load(file.name)
             with self.assertRaisesRegex(gnnc.Error, "is not a safetensors file"):
                 gnnc.load(self.model.path, parameters=file.name)
+
+    def test_files_that_end_too_early(self) -> None:
+        """In a process of its own, which the loader of the system would have killed."""
+        whole = Path(self.model.path).read_bytes()
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for size in (20, 100, 4096, len(whole) // 2, len(whole) * 3 // 4, len(whole) - 1):
+                paths.append(Path(folder) / f"{size}.so")
+                paths[-1].write_bytes(whole[:size])
+            child = multiprocessing.get_context("fork").Process(target=self._check_damaged, args=(paths,))
+            child.start()
+            child.join(60)
+            self.assertEqual(child.exitcode, 0)
+
+    def _check_damaged(self, paths: list[Path]) -> None:
+        for path in paths:
+            with self.assertRaisesRegex(gnnc.Error, f"is damaged: the file ends after {path.stem} bytes"):
+                gnnc.load(path)
 
 
 class GraphTest(Numbers):

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,9 +16,10 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from .. import _safetensors
-from .._errors import CompileError
+from .._errors import CompileError, Error
 from .._library import Library
 from . import _arranged, _containers, _export, _force_field, _lazy
+from ._alone import alone
 from ._effects import FirstCallFills
 from ._module import CompiledModule, Options, compiler_options
 
@@ -25,6 +28,34 @@ def _arguments(inputs: Any, kwargs: Mapping[str, Any] | None) -> tuple[tuple[Any
     """A tensor alone is the only argument."""
     args = inputs if isinstance(inputs, tuple) else tuple(inputs) if isinstance(inputs, list) else (inputs,)
     return args, dict(kwargs or {})
+
+
+def check_module(model: Any) -> None:
+    if isinstance(model, nn.Module):
+        return
+    found = f"the class {model.__name__}: pass an object of it" if isinstance(model, type) else type(model).__name__
+    raise Error(f"expected a module of PyTorch, found {found}", 1)
+
+
+def _check_options(options: Any) -> None:
+    is_list = isinstance(options, Sequence) and not isinstance(options, str)
+    if not is_list or not all(isinstance(each, str) for each in options):
+        raise Error(f"options: expected a list of texts, as in ['--dtype', 'f64'], found {options!r}", 1)
+
+
+def _check_dynamic(model: nn.Module, dynamic: Any) -> None:
+    if not isinstance(dynamic, Mapping) or not all(isinstance(each, bool) for each in dynamic.values()):
+        wanted = "truth values by the names of arguments, as in {'x': False}"
+        raise Error(f"dynamic: expected {wanted}, found {dynamic!r}", 1)
+    parameters = inspect.signature(model.forward).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return
+    names = [each.name for each in parameters if each.kind is not each.VAR_POSITIONAL]
+    # What containers have in them is called `data_x`, and what a signature does not name `argument 3`.
+    known = re.compile("|".join([r"argument \d+", *[rf"{re.escape(name)}(_\w+)?" for name in names]]))
+    for name in dynamic:
+        if not known.fullmatch(str(name)):
+            raise Error(f"dynamic: unknown argument '{name}': expected one of {', '.join(names)}", 1)
 
 
 def compile(
@@ -52,6 +83,9 @@ def compile(
     Raises `gnnc.Error` if torch cannot export the module, and `gnnc.CompileError` if the compiler refuses it: the message
     names the line of Python.
     """
+    check_module(model)
+    _check_options(options)
+    _check_dynamic(model, {} if dynamic is None else dynamic)
     if not isinstance(memory_limit, (int, str, type(None))):
         raise TypeError(f"memory_limit: expected bytes as an integer or a text such as '12GiB', found {memory_limit!r}")
     result = CompiledModule(
@@ -101,6 +135,8 @@ def export(
 
     Raises as `compile`, and `gnnc.Error` where `forces` does not fit the module.
     """
+    check_module(model)
+    _check_options(options)
     args, named = _arguments(inputs, kwargs)
     options = [*options, *(word for each in (metadata or {}).items() for word in ("--metadata", "=".join(each)))]
     if forces is None and (stress or cutoff is not None or elements is not None):
@@ -122,10 +158,11 @@ def export(
     flags = compiler_options(model, pytree.tree_leaves((args, named)), Options(tuple(options)))
     if not gradient:
         flags.remove("--gradient")
-    try:
-        artifact = _export.build(model, args, named, flags, output=Path(path), arranges=True)
-    except _arranged.Arrangement as found:
-        artifact = _export_arranged(model, args, named, flags, Path(path), found)
+    with alone():
+        try:
+            artifact = _export.build(model, args, named, flags, output=Path(path), arranges=True)
+        except _arranged.Arrangement as found:
+            artifact = _export_arranged(model, args, named, flags, Path(path), found)
     result = artifact.path
     conditions = [guard.text(artifact.leaf_names) for guard in artifact.guards if guard.decides()]
     if conditions:

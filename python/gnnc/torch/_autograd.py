@@ -113,7 +113,13 @@ def pull_back(
     """Gradients with respect to the operands (None: it is not wanted, or the model has no derivative there)."""
     dense = []
     for cotangent, template in zip(cotangents, bound.results):
-        if cotangent is not None and cotangent.dtype is template.dtype and bound.on_cpu and cotangent.is_contiguous():
+        if (
+            cotangent is not None
+            and cotangent.dtype is template.dtype
+            and bound.on_cpu
+            and cotangent.is_contiguous()
+            and not cotangent.is_neg()
+        ):
             pass
         elif cotangent is None:  # not read where there is an executor without it
             cotangent = template if executor.partials is not None else torch.zeros_like(template)

@@ -1,7 +1,8 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Modules that are called with a graph as one object, `model(data)`: a container that has its tensors in stores, mappings by
-name, one for each kind of node or edge, such as PyTorch Geometric's `Data`, `HeteroData` and `Batch`. So are modules that are called with a matrix of torch.sparse.
+name, one for each kind of node or edge, such as PyTorch Geometric's `Data`, `HeteroData` and `Batch`. A matrix of
+torch.sparse is another.
 
 What is compiled is a module that is given the tensors, and puts the container together again. Numbers are compiled in, and
 whatever else a container has (names, lists) is left out.

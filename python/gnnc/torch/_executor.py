@@ -166,6 +166,7 @@ def _template(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) 
 
 
 _data_ptr, _get_device, _is_contiguous = Tensor.data_ptr, Tensor.get_device, Tensor.is_contiguous
+_is_neg = Tensor.is_neg
 _layout = attrgetter("shape", "dtype")
 _empty_like, _get_num_threads = torch.empty_like, torch.get_num_threads
 # Without CUDA, torch may have neither. The stream as an object of torch.cuda would cost a microsecond more.
@@ -320,15 +321,18 @@ class Bound:
         return self.number < 0 or reduce(or_, map(_data_ptr, operands), 0) % _device.ALIGNMENT == 0
 
     def suits(self, operands: Sequence[Tensor]) -> bool:
-        """Whether inputs and parameters have the shapes, types and devices of this graph's, without gaps."""
+        """Whether inputs and parameters have the shapes, types and devices of this graph's, without gaps, and are in memory
+        what they say."""
         return (
             list(map(_layout, operands)) == self.layouts
             and list(map(_get_device, operands)) == self.numbers
             and all(map(_is_contiguous, operands))
+            and not any(map(_is_neg, operands))
         )
 
     def dense(self, tensor: Tensor) -> Tensor:
         """The tensor, or a copy that is as the model reads it: without gaps, and on a GPU at an aligned address."""
+        tensor = tensor.resolve_neg()  # such as the imaginary part of a conjugate
         if not tensor.is_contiguous():
             return tensor.contiguous()
         return tensor.clone() if self.number >= 0 and tensor.data_ptr() % _device.ALIGNMENT else tensor

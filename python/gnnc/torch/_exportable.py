@@ -18,6 +18,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.nn import functional as F
 
 from .. import ops
+from ._alone import is_compiling
 from ._searches import searches
 
 _take_along_dim = torch.take_along_dim
@@ -226,7 +227,7 @@ def _form_in_traces(original: Callable[..., Any], form: Callable[..., Any]) -> C
 
     @functools.wraps(original)
     def either(*args: Any, **kwargs: Any) -> Any:
-        return form(*args, **kwargs) if torch.compiler.is_compiling() else original(*args, **kwargs)
+        return form(*args, **kwargs) if is_compiling() else original(*args, **kwargs)
 
     return either
 

@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from .._errors import Error
+from ._alone import alone
 
 
 def _uninitialised(module: nn.Module) -> str | None:
@@ -23,6 +24,12 @@ def initialise(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any])
     so that it changes nothing else. Raises Error."""
     if _uninitialised(module) is None:
         return
+    with alone():  # another thread may have given them meanwhile
+        if _uninitialised(module) is not None:
+            _initialise(module, args, kwargs)
+
+
+def _initialise(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     modes = [(each, each.training) for each in module.modules()]
     try:
         for each, _ in modes:

@@ -8,7 +8,6 @@ import copy
 import itertools
 import os
 import tempfile
-import threading
 import warnings
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ from torch.utils import _pytree as pytree
 from .._errors import CompileError, EmptyListError, Error
 from .._library import Library
 from . import (
+    _alone,
     _arranged,
     _autograd,
     _containers,
@@ -223,14 +223,14 @@ class Specialization:
 
     def _takes_branches(self, leaves: Sequence[Any]) -> bool:
         branches = self.artifact.branches
-        if branches is None or torch.compiler.is_compiling():  # in a trace there are no numbers
+        if branches is None or _alone.is_compiling():  # in a trace there are no numbers
             return True
         if any(isinstance(leaf, FakeTensor) for leaf in leaves):
             return True
         return branches.hold(leaves, self._branch_buffers())
 
     def _branch_buffers(self) -> list[Tensor]:
-        return [tensors[name] for tensors, name in self.branch_buffers]
+        return _alone.settled(lambda: [tensors[name] for tensors, name in self.branch_buffers])
 
     def other_side(self, leaves: Sequence[Any], tree: Any) -> tuple[Any, ...] | None:
         """Of arguments that this is right for but for sides of branches: what tells their sides apart; else None."""
@@ -246,7 +246,7 @@ class Specialization:
 
     def parameters(self) -> list[Tensor]:
         """Parameters and buffers as they are now."""
-        result = list(map(getitem, *self._places))
+        result = _alone.settled(lambda: list(map(getitem, *self._places)))
         for place in self._changing:
             result[place] = result[place].detach().clone()
         return result
@@ -286,7 +286,7 @@ class Specialization:
         for i, argument in self.artifact.given_back.items():
             leaves[i] = given[argument]
         if self.artifact.graph_results is not None:
-            buffers = [tensors[name] for tensors, name in self.graph_buffers]
+            buffers = _alone.settled(lambda: [tensors[name] for tensors, name in self.graph_buffers])
             self.artifact.graph_results.put(leaves, given, buffers)
         results = pytree.tree_unflatten(leaves, self.artifact.output_tree)
         return self.artifact.kept.split(results) if self.kept else (results, [])
@@ -329,7 +329,6 @@ class CompiledModule(nn.Module):
         self.__dict__["_mixed"] = None  # which ran the last call under autocast
         self.__dict__["_unmoved"] = set()  # where that is refused
         self.__dict__["_warned"] = False  # that sizes are compiled in
-        self.__dict__["_lock"] = threading.RLock()
         self.__dict__["_handle"] = _operator.register(self)
 
     def __getattr__(self, name: str) -> Any:
@@ -374,7 +373,7 @@ class CompiledModule(nn.Module):
             "_by_precision",
             "_mixed",
         }
-        left_out |= {"_few", "_uncompiled", "_unmoved", "_warned", "_lock", "_handle"}
+        left_out |= {"_few", "_uncompiled", "_unmoved", "_warned", "_handle"}
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -411,9 +410,10 @@ class CompiledModule(nn.Module):
         return "\n".join(lines)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        if _export.is_exporting() or _has_transforms():  # as a part of what is compiled, or under torch.func.vmap
+        # As a part of what this thread compiles, or under torch.func.vmap.
+        if (_export.is_exporting() and not _alone.is_another()) or _has_transforms():
             return self.__dict__["_module"](*args, **kwargs)
-        if torch.compiler.is_compiling():
+        if _alone.is_compiling():
             if _containers.has_containers(args, kwargs):
                 other, given = self._of_containers(args, kwargs)
                 return other(*given)
@@ -470,6 +470,10 @@ class CompiledModule(nn.Module):
                 return self.__dict__["_module"](*args, **kwargs)
             except Error as error:
                 if whole and has_few(leaves):
+                    if not self.__dict__["_few"]:
+                        name = type(self.__dict__["_module"]).__name__
+                        message = f"gnnc leaves calls of {name} with hardly any elements to PyTorch: {error}"
+                        warnings.warn(message, stacklevel=2)
                     self.__dict__["_few"].add((*modes_of(self.__dict__["_module"]), tree, *kind_of(leaves)))
                     return self.__dict__["_module"](*args, **kwargs)
                 other = self._sides(leaves, tree)
@@ -486,7 +490,7 @@ class CompiledModule(nn.Module):
                 warnings.warn(message, stacklevel=2)
                 return result
             self.__dict__["_last"] = last
-        if whole and last.few.differs(last, self.__dict__["_module"], leaves, args, kwargs):
+        if whole and self._differs(last, leaves, args, kwargs):
             return self.__dict__["_module"](*args, **kwargs)
         try:
             bound = last.executor.bind(leaves)
@@ -496,6 +500,15 @@ class CompiledModule(nn.Module):
             return self.__dict__["_module"](*args, **kwargs)
         operands = last.executor.operands(bound, leaves, last.parameters())
         return last.result(_autograd.call(last.executor, bound, operands), leaves, bound)
+
+    def _differs(
+        self, last: Specialization, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> bool:
+        """Whether PyTorch is to run a call, which has hardly any elements."""
+        if last.few.kind(leaves) is None:
+            return False
+        with _alone.alone():  # the module may be run on copies of its buffers
+            return last.few.differs(last, self.__dict__["_module"], leaves, args, kwargs)
 
     def prefetch(self, *args: Any, **kwargs: Any) -> None:
         """Prepares the graph of a call to come, in another thread if that is where it is called: the call then finds it,
@@ -551,7 +564,7 @@ class CompiledModule(nn.Module):
     def _sized(self, leaves: Sequence[Any], tree: Any) -> tuple[frozenset[int], CompiledModule | None]:
         """The compiled module for arguments like these to which some integers are sizes, and which."""
         places, other = self.__dict__["_by_numbers"].get(_kinds(leaves, tree), (frozenset(), None))
-        return places, other if all(leaves[place] >= 0 for place in places) else None
+        return places, other if all(_numbers.is_number(leaves[place]) for place in places) else None
 
     def _all(self) -> Iterator[CompiledModule]:
         """This, and those that run some of its calls."""
@@ -591,7 +604,7 @@ class CompiledModule(nn.Module):
             return None
         other = CompiledModule(_numbers.sized(module, places), options)
         larger = _small.enlarged(leaves, tree, self.__dict__["_specializations"]) or leaves
-        given, named = pytree.tree_unflatten(_numbers.as_sizes(larger, places), tree)
+        given, named = pytree.tree_unflatten(_numbers.as_sizes(larger, places, example=True), tree)
         try:
             found = other._prepare(given, named)
         except _effects.FirstCallFills:
@@ -725,7 +738,7 @@ class CompiledModule(nn.Module):
         given = [leaf.dtype if isinstance(leaf, Tensor) else repr(leaf) for leaf in leaves]
         key = (device, dtype, str(tree), *given, *modes_of(module), -1 if last is None else last.place)
         if key not in known:
-            with torch.autocast(device, dtype=dtype, cache_enabled=False):
+            with _alone.alone(), torch.autocast(device, dtype=dtype, cache_enabled=False):
                 rehearsal = _effects.rehearse(module, args, kwargs)
             results = None if rehearsal is None else pytree.tree_leaves(rehearsal.result)
             known[key] = results and [leaf.dtype if isinstance(leaf, Tensor) else None for leaf in results]
@@ -737,7 +750,7 @@ class CompiledModule(nn.Module):
         found = next((each for each in known if each.is_for(leaves, tree)), None)
         if found is not None:
             return found
-        with self.__dict__["_lock"]:
+        with _alone.alone():
             found = next((each for each in known if each.is_for(leaves, tree)), None)
             if found is None:
                 try:
@@ -850,7 +863,7 @@ class CompiledModule(nn.Module):
         """An executor whose gradients are those of some results alone."""
         args, kwargs = known.example.arguments()
         module = self.__dict__["_module"]
-        with _second.in_mode(module, known.example.modes), torch.enable_grad():
+        with _alone.alone(in_backward=True), _second.in_mode(module, known.example.modes), torch.enable_grad():
             sides = _export.sides_of(known.artifact)
             artifact = self._build(module, args, kwargs, [*flags, "--cotangents", ",".join(names)], sides)
         whole = known.executor
@@ -947,7 +960,7 @@ class CompiledModule(nn.Module):
         args, kwargs = known.example.arguments()
         leaves = pytree.tree_leaves((args, kwargs))
         options = known.flags or compiler_options(module, leaves, self.__dict__["_options"])
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, _alone.alone():
             output = Path(folder) / "model.so"
             options, sides = [*options, "--report", str(page)], _export.sides_of(known.artifact)
             _export.build(module, args, kwargs, options, output=output, trains=True, sides=sides, keeps=True)

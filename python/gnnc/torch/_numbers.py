@@ -33,25 +33,36 @@ def names_of(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     return result
 
 
+#: Larger integers are other numbers than sizes, such as identifiers and seeds.
+_LARGEST = 2**31
+
+
 def is_number(leaf: Any) -> bool:
     """Whether it can be a size."""
-    return type(leaf) is int and leaf >= 0
+    return type(leaf) is int and 0 <= leaf <= _LARGEST
 
 
 @functools.lru_cache(256)
 def _of_size(size: int, device: torch.device) -> Tensor:
     """The same for the same size, so that a graph is known again."""
-    with torch.inference_mode(False):
-        result = torch.empty(size, dtype=torch.bool, device=device)
-    result._gnnc_is_size = True  # type: ignore[attr-defined]
-    return result
+    with torch.inference_mode(False):  # all of its numbers are one in memory
+        return _marked(torch.empty(1, dtype=torch.bool, device=device).expand(size))
 
 
-def as_sizes(leaves: Sequence[Any], places: Iterable[int]) -> list[Any]:
+def _marked(tensor: Tensor) -> Tensor:
+    tensor._gnnc_is_size = True  # type: ignore[attr-defined]
+    return tensor
+
+
+def as_sizes(leaves: Sequence[Any], places: Iterable[int], *, example: bool = False) -> list[Any]:
+    """`example`: to be compiled for, which would make copies of those that are not as long in memory."""
     result = list(leaves)
     device = next((leaf.device for leaf in leaves if isinstance(leaf, Tensor)), torch.device("cpu"))
     for place in places:
-        result[place] = _of_size(leaves[place], device)
+        if example:
+            result[place] = _marked(torch.empty(leaves[place], dtype=torch.bool, device=device))
+        else:
+            result[place] = _of_size(leaves[place], device)
     return result
 
 

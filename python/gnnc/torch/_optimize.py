@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from .._errors import Error
-from ._api import _arguments
+from ._api import _arguments, check_module
 from ._containers import has_containers, layout_of, spread
 from ._module import CompiledModule, Options
 
@@ -122,6 +122,7 @@ def optimize(
     the other (dropout and running statistics in training), its submodules are compiled there, and a warning says so.
     Returns a `Report`; where the whole model was compiled, `report.model` is what to call from now on.
     """
+    check_module(model)
     args, named = _arguments(inputs, kwargs)
     with recorded_calls(model) as calls, torch.no_grad():
         model(*args, **named)

@@ -26,6 +26,7 @@ from .. import _sources
 from .._errors import Error
 from .._library import Library
 from . import _autograd, _export
+from ._alone import alone
 from ._integers import take_integers
 from ._kept import keeping
 
@@ -62,20 +63,26 @@ class PullBack:
         cotangents = self._restored(executor, leaves, cotangents)
         given = frozenset([i for i, cotangent in enumerate(cotangents) if cotangent is not None])
         if given not in self._compiled:
-            try:
-                self._compiled[given] = _Compiled(self, executor, given)
-            except Exception as error:  # tracing derivatives may fail in any way
-                self._compiled[given] = None
-                name = type(self.module).__name__
-                reason = str(error).strip().partition("\n")[0] or type(error).__name__
-                message = f"gnnc leaves second derivatives of {name} to PyTorch: {reason}"
-                warnings.warn(message, stacklevel=2)
+            with alone(in_backward=True):
+                if given not in self._compiled:
+                    self._compiled[given] = self._compile(executor, given)
         compiled = self._compiled[given]
         if compiled is not None:
             found = compiled(leaves, params, [cotangent for cotangent in cotangents if cotangent is not None])
         else:
-            found = self._by_pytorch(executor, leaves, params, cotangents)
+            with alone(in_backward=True):  # it is called with other parameters than its own
+                found = self._by_pytorch(executor, leaves, params, cotangents)
         return [None if each is None else each.reshape(operand.shape) for each, operand in zip(found, operands)]
+
+    def _compile(self, executor: Executor, given: Given) -> _Compiled | None:
+        try:
+            return _Compiled(self, executor, given)
+        except Exception as error:  # tracing derivatives may fail in any way
+            name = type(self.module).__name__
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            message = f"gnnc leaves second derivatives of {name} to PyTorch: {reason}"
+            warnings.warn(message, stacklevel=3)
+            return None
 
     def _restored(
         self, executor: Executor, leaves: Sequence[Any], cotangents: Sequence[Tensor | None]

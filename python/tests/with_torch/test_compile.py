@@ -68,6 +68,31 @@ class CallTest(TorchTest):
         with self.assertRaises(gnnc.Error):
             self.fast(self.x, self.edges + 4)
 
+    def test_tensors_that_are_negative_by_a_bit(self) -> None:
+        """Such as the imaginary part of a conjugate: their memory has other numbers."""
+        (x, edges), given = graph(6, 12), torch.randn(6, 2)
+        results = []
+        for run, negative in ((self.fast, torch._neg_view), (self.module, torch.neg)):
+            leaf = negative(x).requires_grad_()
+            output = run(leaf, edges)
+            results.append([output, *torch.autograd.grad(output, [leaf, *run.parameters()], negative(given))])
+        self.assertClose(*results)
+
+    def test_what_is_no_module_and_no_option(self) -> None:
+        given, module = graph(6, 12), self.module
+        for model, found in ((3, "int"), (None, "NoneType"), (lambda x: x, "function"), (Conv, "the class Conv")):
+            for function in (gnnc.compile, gnnc.optimize, lambda *each: gnnc.export(*each, "model.so")):
+                with self.assertRaisesRegex(gnnc.Error, f"expected a module of PyTorch, found {found}"):
+                    function(model, given)
+        for dynamic in (3, ["x"], {"x": 1}):
+            with self.assertRaisesRegex(gnnc.Error, "dynamic: expected truth values by the names of arguments"):
+                gnnc.compile(module, given, dynamic=dynamic)
+        with self.assertRaisesRegex(gnnc.Error, "dynamic: unknown argument 'y': expected one of x, edge_index"):
+            gnnc.compile(module, given, dynamic={"y": False})
+        for options in ("--dtype=f64", 3, [3]):
+            with self.assertRaisesRegex(gnnc.Error, "options: expected a list of texts"):
+                gnnc.compile(module, given, options=options)
+
     def test_float64(self) -> None:
         module = Conv(dtype=torch.float64)
         x = self.x.double()

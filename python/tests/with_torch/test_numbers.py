@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import gnnc
-from gnnc.torch import _module
+from gnnc.torch import _module, _numbers
 from torch_modules import TorchTest, graph
 
 
@@ -107,6 +107,16 @@ class NumbersTest(TorchTest):
             warnings.simplefilter("error")
             self.check(Trimmed(), map(batch, range(4)), dynamic={"nodes": False})
         self.assertGreater(self.compilations, 3)
+
+    def test_numbers_that_are_no_sizes(self) -> None:
+        """They are compiled in, and no tensor is as long as they are."""
+        module, (x, edges) = Of(lambda x, number: x * 0.5 + number), graph(6, 12)
+        fast = gnnc.compile(module, (x, edges, 3))
+        for number in (5, 2**30, 2**40, -5, 7):
+            self.assertClose(fast(x, edges, number), module(x, edges, number))
+        self.assertEqual(self.compilations, 4, "for 3, for all sizes, for 2^40 and for -5")
+        for size in (5, 2**30):
+            self.assertEqual(_numbers._of_size(size, x.device).untyped_storage().nbytes(), 1)
 
     def test_sizes_that_are_held(self) -> None:
         module = Of(lambda x, number: x * number)

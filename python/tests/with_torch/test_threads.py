@@ -7,12 +7,30 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import unittest
+from collections.abc import Callable
 
 import torch
+from torch import Tensor, nn
+from torch._subclasses import FakeTensor
 
 import gnnc
 from gnnc.torch import _effects, _threads
 from torch_modules import Conv, TorchTest, graph
+
+
+class Interrupted(nn.Module):
+    """While it is traced, `meanwhile` is called once."""
+
+    meanwhile: list[Callable[[], None]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = Conv()
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        if torch.compiler.is_compiling() and Interrupted.meanwhile:
+            Interrupted.meanwhile.pop()()
+        return self.conv(x, edge_index)
 
 
 class ThreadsTest(TorchTest):
@@ -56,6 +74,45 @@ class ThreadsTest(TorchTest):
         for caller in callers:
             caller.join()
         self.assertTrue(len(found) == 4 and all(torch.equal(each, expected) for each in found))
+
+    def test_two_threads_compile_one_module(self) -> None:
+        """At their first call, and at their first second derivative."""
+
+        def derivative(run: nn.Module, edges: Tensor) -> Tensor:
+            leaf = x.clone().requires_grad_()
+            (first,) = torch.autograd.grad(run(leaf, edges).square().sum(), leaf, create_graph=True)
+            return torch.autograd.grad(first.square().sum(), leaf)[0]
+
+        def differentiate() -> None:
+            meeting.wait()
+            found.append(derivative(fast, edges))
+
+        x, edges = graph(6, 12)
+        for is_compiled in (False, True):
+            module, found, meeting = Conv(), [], threading.Barrier(3)
+            fast = gnnc.compile(module, (x, edges) if is_compiled else None)
+            callers = [threading.Thread(target=differentiate) for _ in range(3)]
+            for caller in callers:
+                caller.start()
+            for caller in callers:
+                caller.join()
+            self.assertFalse(any(isinstance(each, FakeTensor) for each in module.parameters()))
+            self.assertClose(found, [derivative(module, edges)] * 3)
+
+    def test_a_call_while_another_thread_traces_the_module(self) -> None:
+        module, (x, edges), found = Interrupted(), graph(6, 12), []
+        fast = gnnc.compile(module, (x, edges))
+        caller = threading.Thread(target=lambda: found.append(fast(x, edges)))
+
+        def call() -> None:
+            caller.start()
+            caller.join(0.5)  # it waits for the trace to end, if it sees what that has put in
+
+        Interrupted.meanwhile.append(call)
+        gnnc.compile(module, (x, edges))
+        caller.join()
+        self.assertFalse(Interrupted.meanwhile)
+        self.assertClose(found, [module(x, edges)])
 
     def test_exports_of_two_threads_leave_nothing_replaced(self) -> None:
         """Whichever ends first; meanwhile a third thread has PyTorch's hooks."""
