@@ -660,6 +660,7 @@ private:
   void opRunning(const NormalNode &node);
   void opUnfold(const NormalNode &node);
   void opDiagEmbed(const NormalNode &node);
+  void opDiagonalScatter(const NormalNode &node);
   void opKron(const NormalNode &node);
   void opOrdered(const NormalNode &node);
   void opArgsort(const NormalNode &node);

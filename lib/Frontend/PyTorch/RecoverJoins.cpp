@@ -184,6 +184,28 @@ void Recover::opDiagEmbed(const NormalNode &node) {
   define(node, binary("*", unsqueezed(withAxis(x, rank - 1), rank), ones));
 }
 
+/// Matrices with other numbers on their diagonals.
+void Recover::opDiagonalScatter(const NormalNode &node) {
+  Tensor x = tensor(node, "self"), diagonal = tensor(node, "src");
+  size_t rank = x.dims.size(), a = axisNumber(node, "dim1", 0, rank), b = axisNumber(node, "dim2", 1, rank);
+  if (integer(node, "offset", 0) != 0 || a == b)
+    throw Refusal{"expected the main diagonal (offset 0) of two axes, found another offset or one axis"};
+  int64_t size = fixedSize(node, x, a);
+  if (size != fixedSize(node, x, b))
+    throw Refusal{"expected square matrices, found a tensor of shape " + shapeText(x.dims)};
+  Tensor chosen = pattern(size, size, [](int64_t i, int64_t j) { return i == j; });
+  std::vector<Dim> dims(rank);
+  dims[a] = chosen.dims[0];
+  dims[b] = chosen.dims[1];
+  chosen.dims = dims;
+  // Its last axis is the first of the two.
+  diagonal = withAxis(diagonal, rank - 2);
+  const Dim along = diagonal.dims.back();
+  diagonal.dims.pop_back();
+  diagonal.dims.insert(diagonal.dims.begin() + ptrdiff_t(std::min(a, b)), along);
+  define(node, where(chosen, unsqueezed(diagonal, std::max(a, b)), x));
+}
+
 /// Every element of one matrix times the other matrix.
 void Recover::opKron(const NormalNode &node) {
   Tensor a = tensor(node, "self"), b = tensor(node, "other");

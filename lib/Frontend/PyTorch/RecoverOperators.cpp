@@ -159,6 +159,7 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
     add(&R::opReplacePart, {"select_scatter", "slice_scatter"});
     add(&R::opArgExtremum, {"argmax", "argmin"});
     add(&R::opDiagonal, {"diagonal", "trace", "diag"});
+    add(&R::opDiagonalScatter, {"diagonal_scatter"});
     add(&R::opAny, {"any", "all", "count_nonzero"});
     add(&R::opInner, {"inner", "tensordot"});
     add(&R::opConvolution, {"conv1d", "conv2d", "convolution"});

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 from torch._subclasses import FakeTensor
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 _lock = threading.RLock()
 _owner: int | None = None  #: the thread that is alone
@@ -23,14 +24,14 @@ _turns = 0  #: how often a thread has begun or ended to be alone
 
 
 @contextlib.contextmanager
-def alone(*, in_backward: bool = False) -> Iterator[None]:
-    """Waits until no other thread is. `in_backward`: this may be a thread of autograd's, which others wait for."""
+def alone(*, by_autograd: bool = False) -> Iterator[None]:
+    """Waits until no other thread is. `by_autograd`: this is autograd's thread of a GPU, which others wait for."""
     global _owner, _turns
     # Dynamo's lock comes first: what torch.compile compiles by gnnc has it already, and Dynamo may export a module here.
-    # A pass of its own that is being traced may need autograd's thread, which does not wait for it, therefore.
+    # Who has it may be tracing gradients by autograd's thread, which does not wait for it, therefore.
     from torch._dynamo import convert_frame
 
-    before = contextlib.nullcontext() if in_backward else convert_frame.compile_lock
+    before = contextlib.nullcontext() if by_autograd else convert_frame.compile_lock
     # Gradients are traced in this thread alone: autograd's may be waiting here for another pass.
     with before, _lock, torch.autograd.set_multithreading_enabled(False):
         outer = _owner
@@ -50,8 +51,10 @@ def is_another() -> bool:
 
 
 def is_compiling() -> bool:
-    """As torch.compiler has it, but for exports of other threads."""
-    return torch.compiler.is_compiling() and not is_another()
+    """Whether this thread traces; torch.compiler says it of all threads at once."""
+    if torch.compiler.is_dynamo_compiling():
+        return True
+    return torch.compiler.is_compiling() and _get_current_dispatch_mode() is not None and not is_another()
 
 
 def settled(read: Callable[[], list[Tensor]]) -> list[Tensor]:

@@ -863,7 +863,8 @@ class CompiledModule(nn.Module):
         """An executor whose gradients are those of some results alone."""
         args, kwargs = known.example.arguments()
         module = self.__dict__["_module"]
-        with _alone.alone(in_backward=True), _second.in_mode(module, known.example.modes), torch.enable_grad():
+        alone, mode = _alone.alone(by_autograd=known.on_device), _second.in_mode(module, known.example.modes)
+        with alone, mode, torch.enable_grad():
             sides = _export.sides_of(known.artifact)
             artifact = self._build(module, args, kwargs, [*flags, "--cotangents", ",".join(names)], sides)
         whole = known.executor

@@ -63,14 +63,14 @@ class PullBack:
         cotangents = self._restored(executor, leaves, cotangents)
         given = frozenset([i for i, cotangent in enumerate(cotangents) if cotangent is not None])
         if given not in self._compiled:
-            with alone(in_backward=True):
+            with alone(by_autograd=bound.number >= 0):
                 if given not in self._compiled:
                     self._compiled[given] = self._compile(executor, given)
         compiled = self._compiled[given]
         if compiled is not None:
             found = compiled(leaves, params, [cotangent for cotangent in cotangents if cotangent is not None])
         else:
-            with alone(in_backward=True):  # it is called with other parameters than its own
+            with alone(by_autograd=bound.number >= 0):  # it is called with other parameters than its own
                 found = self._by_pytorch(executor, leaves, params, cotangents)
         return [None if each is None else each.reshape(operand.shape) for each, operand in zip(found, operands)]
 

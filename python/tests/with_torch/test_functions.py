@@ -31,6 +31,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "rare": lambda x: torch.sinc(x) + torch.special.ndtr(x) + torch.special.entr(x.abs() + 0.1),
     "padded": lambda x: torch.cat([F.pad(x[:, None], (1, 2), mode=m) for m in ("circular", "reflect", "replicate")], 2),
     "losses": lambda x: F.poisson_nll_loss(x, x.detach().abs() * 3, full=True) + F.hinge_embedding_loss(x, x.sign()),
+    "diagonals": lambda x: torch.diagonal_scatter(x[:, :, None] * x[:, None], x.sin(), dim1=2, dim2=1).flatten(1),
     "matrices": lambda x: torch.linalg.vecdot(x, x)[:, None] * (x @ torch.kron(torch.eye(1), torch.ones(3, 3))),
 }
 

@@ -114,6 +114,26 @@ class ThreadsTest(TorchTest):
         self.assertFalse(Interrupted.meanwhile)
         self.assertClose(found, [module(x, edges)])
 
+    def test_a_call_while_another_thread_traces_another_module(self) -> None:
+        """It is no part of what is traced, and has second derivatives as others have."""
+        (x, edges), calling, called = graph(6, 12), threading.Event(), threading.Event()
+        fast, leaf = gnnc.compile(Conv(), (x, edges)), x.clone().requires_grad_()
+
+        def meanwhile() -> None:
+            calling.set()
+            called.wait(10)
+
+        Interrupted.meanwhile.append(meanwhile)
+        tracer = threading.Thread(target=lambda: torch.export.export(Interrupted(), (x, edges)))
+        tracer.start()
+        calling.wait(10)
+        output = fast(leaf, edges)
+        called.set()
+        tracer.join()
+        (first,) = torch.autograd.grad(output.sum(), leaf, create_graph=True)
+        first.sum().backward()
+        self.assertIsNotNone(leaf.grad)
+
     def test_exports_of_two_threads_leave_nothing_replaced(self) -> None:
         """Whichever ends first; meanwhile a third thread has PyTorch's hooks."""
         names = ("register_hook", "retain_grad", "register_post_accumulate_grad_hook")
