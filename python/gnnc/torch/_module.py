@@ -470,7 +470,7 @@ class CompiledModule(nn.Module):
                 return self.__dict__["_module"](*args, **kwargs)
             except Error as error:
                 if whole and has_few(leaves):
-                    if not self.__dict__["_few"]:
+                    if not self.__dict__["_few"] and not self.__dict__["_specializations"]:
                         name = type(self.__dict__["_module"]).__name__
                         message = f"gnnc leaves calls of {name} with hardly any elements to PyTorch: {error}"
                         warnings.warn(message, stacklevel=2)

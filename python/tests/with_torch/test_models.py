@@ -19,12 +19,11 @@ from gnnc.torch import CompiledModule
 from torch_modules import Conv, TorchTest, graph
 
 
-class Nearest(nn.Module):
-    """Sums over the two nearest nodes: a space that is made from values, which is refused."""
+class Gamma(nn.Module):
+    """Has a function that the language has not, and is refused."""
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        nearest = torch.cdist(x, x).topk(2, largest=False).indices
-        return x[nearest].sum(1) + 0 * x[edge_index[0]].sum()
+        return torch.lgamma(1 + x.square()).index_add(0, edge_index[1], x[edge_index[0]])
 
 
 class Mixed(nn.Module):
@@ -32,10 +31,10 @@ class Mixed(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.nearest, self.head = Conv(3, 2), Nearest(), nn.Linear(2, 2)
+        self.first, self.gamma, self.head = Conv(3, 2), Gamma(), nn.Linear(2, 2)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        return self.head(self.nearest(self.first(x, edge_index), edge_index))
+        return self.head(self.gamma(self.first(x, edge_index), edge_index))
 
 
 class OptimizeTest(TorchTest):
@@ -48,8 +47,8 @@ class OptimizeTest(TorchTest):
         self.assertEqual(report.compiled, ["first"])
         self.assertIsInstance(model.first, CompiledModule)
         left = {outcome.path: outcome for outcome in report.outcomes if not outcome.compiled}
-        self.assertEqual(list(left), ["", "nearest"])
-        self.assertTrue(left["nearest"].reason)
+        self.assertEqual(list(left), ["", "gamma"])
+        self.assertTrue(left["gamma"].reason)
         self.assertIn("compiled      first (Conv)", str(report))
         self.assertClose(model(x, edges), expected)
         self.assertEqual(len(list(model.parameters())), 4)
@@ -323,7 +322,7 @@ class BackendTest(TorchTest):
                 self.assertClose(fast(x, index), module(x, index))
 
     def test_refused_graphs_run_in_pytorch(self) -> None:
-        module = Nearest()
+        module = Gamma()
         fast = torch.compile(module, backend=self.backend, dynamic=True)
         x, edges = graph(6, 12)
         with self.assertWarnsRegex(UserWarning, "gnnc leaves a graph to PyTorch"):
