@@ -48,7 +48,7 @@ def _keys(store: Any) -> tuple[str, ...]:
 
 
 #: Of a call: what each argument is, by its name or its number: a class with the keys of its stores, that of a sparse matrix
-#: with its shape, or None for others.
+#: and whether it is square, or None for others.
 Layout = tuple[tuple[Any, Any], ...]
 
 
@@ -57,7 +57,7 @@ def layout_of(args: Sequence[Any], kwargs: dict[str, Any]) -> Layout:
         if not is_container(value):
             return None
         if isinstance(value, Tensor):
-            return _sparse.Matrix, _sparse.shape_of(value)
+            return _sparse.Matrix, value.size(0) == value.size(1)
         return type(value), tuple((getattr(store, "_key", None), _keys(store)) for store in value.stores)
 
     return (*((i, one(value)) for i, value in enumerate(args)), *((name, one(kwargs[name])) for name in sorted(kwargs)))
@@ -71,7 +71,7 @@ def spread(args: Sequence[Any], kwargs: dict[str, Any], layout: Layout) -> list[
         if kind is None:
             result.append(value)
         elif kind[0] is _sparse.Matrix:
-            result += _sparse.tensors_of(value)
+            result += [*_sparse.tensors_of(value), *_sparse.sizes_of(value)]
         else:
             result += [store[key] for store, (_, keys) in zip(value.stores, kind[1]) for key in keys]
     return result
@@ -102,7 +102,7 @@ class _Call:
             if kind is None:
                 value = next(given)
             elif kind[0] is _sparse.Matrix:
-                value = _sparse.Matrix(next(given), next(given), kind[1])
+                value = _sparse.Matrix(*[next(given) for _ in range(3 if kind[1] else 4)])
             else:
                 # Dynamo cannot follow copies of Python, and leaves the objects that a trace changes as they were.
                 empty = self.empty[place]
@@ -143,7 +143,7 @@ def _names(module: nn.Module, layout: Layout) -> list[str]:
             names.append(name)
             continue
         if kind[0] is _sparse.Matrix:
-            names += [f"{name}_indices", f"{name}_values"]
+            names += [f"{name}_{part}" for part in ("indices", "values", "rows", "columns")[: 3 if kind[1] else 4]]
             continue
         for store, keys in kind[1]:
             parts = [store] if isinstance(store, str) else list(store or ())

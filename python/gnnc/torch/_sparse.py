@@ -6,6 +6,7 @@ value of each. In the module a `Matrix` stands for them, whose products are sums
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,17 +27,27 @@ def is_matrix(value: Any) -> bool:
     )
 
 
-def shape_of(value: Tensor) -> tuple[int, int] | None:
-    """The shape of a matrix that is not square. A square one is as large as what it is multiplied with."""
-    rows, columns = value.shape
-    return None if rows == columns else (rows, columns)
-
-
 def tensors_of(value: Tensor) -> list[Tensor]:
     """The places of its entries, [2, entries], and their values. Entries with the same place are summed up."""
     if value.layout is torch.sparse_csr:
         value = value.to_sparse_coo()
     return [value._indices(), value._values()]
+
+
+@functools.lru_cache(256)
+def _as_long_as(size: int, device: torch.device) -> Tensor:
+    """Stands for a size. The same for the same size, so that a graph is known again; all of it is one byte."""
+    with torch.inference_mode(False):
+        return torch.empty(1, dtype=torch.bool, device=device).expand(size)
+
+
+def sizes_of(value: Tensor) -> list[Tensor]:
+    """Tensors as long as a matrix has rows and columns; of a square one that is one tensor."""
+    return [_as_long_as(size, value.device) for size in dict.fromkeys(value.shape)]
+
+
+def _standing_for_matrix(value: Tensor) -> Matrix:
+    return Matrix(*tensors_of(value), *sizes_of(value))
 
 
 class _Unsupported(Error, AttributeError):
@@ -49,34 +60,37 @@ class _Unsupported(Error, AttributeError):
 
 
 class Matrix:
-    """What a module can do with a sparse matrix. `shape`: None if it is square."""
+    """What a module can do with a sparse matrix. `rows`, `columns`: tensors as long as it has such; None: it is square."""
 
     is_sparse, requires_grad, layout = True, False, torch.sparse_coo
 
-    def __init__(self, places: Tensor, numbers: Tensor, shape: tuple[int, int] | None) -> None:
-        self._places, self._numbers, self._shape = places, numbers, shape
+    def __init__(self, places: Tensor, numbers: Tensor, rows: Tensor, columns: Tensor | None = None) -> None:
+        self._places, self._numbers = places, numbers
+        self._rows, self._columns = rows, rows if columns is None else columns
         self.dtype, self.device = numbers.dtype, numbers.device
 
     def __matmul__(self, x: Tensor) -> Tensor:
         rows, columns = self._places
-        count = x.size(0) if self._shape is None else self._shape[0]
-        if self._shape is not None and x.size(0) != self._shape[1]:
-            raise RuntimeError(f"a matrix of {self._shape[1]} columns is multiplied with {x.size(0)} rows")
+        if x.size(0) != self._columns.size(0):
+            raise RuntimeError(f"a sparse matrix of {self._columns.size(0)} columns is multiplied with {x.size(0)} rows")
         numbers = self._numbers[:, None] if x.dim() == 2 else self._numbers
-        return x.new_zeros(count, *x.shape[1:]).index_add(0, rows, numbers * x[columns])
+        return x.new_zeros(self._rows.size(0), *x.shape[1:]).index_add(0, rows, numbers * x[columns])
 
     mm = matmul = mv = spmm = __matmul__
 
+    def _with(self, numbers: Tensor) -> Matrix:
+        return Matrix(self._places, numbers, self._rows, self._columns)
+
     def __mul__(self, factor: Any) -> Matrix:
-        return Matrix(self._places, self._numbers * factor, self._shape)
+        return self._with(self._numbers * factor)
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> Matrix:
-        return Matrix(self._places, self._numbers / divisor, self._shape)
+        return self._with(self._numbers / divisor)
 
     def t(self) -> Matrix:
-        return Matrix(self._places.flip(0), self._numbers, self._shape and (self._shape[1], self._shape[0]))
+        return Matrix(self._places.flip(0), self._numbers, self._columns, self._rows)
 
     def transpose(self, first: int, second: int) -> Matrix:
         return self.t() if first % 2 != second % 2 else self
@@ -90,7 +104,7 @@ class Matrix:
     detach = to_sparse = to_sparse_coo = contiguous = coalesce
 
     def to(self, *args: Any, **kwargs: Any) -> Matrix:
-        return Matrix(self._places, self._numbers.to(*args, **kwargs), self._shape)
+        return self._with(self._numbers.to(*args, **kwargs))
 
     def float(self) -> Matrix:
         return self.to(torch.float32)
@@ -126,7 +140,7 @@ class Matrix:
 def _standing_for(value: Any) -> Any:
     """A matrix, or a list or tuple that has some; None for others."""
     if is_matrix(value):
-        return Matrix(*tensors_of(value), shape_of(value))
+        return _standing_for_matrix(value)
     if type(value) in (list, tuple) and any(map(is_matrix, value)):
         return type(value)(_standing_for(each) if is_matrix(each) else each for each in value)
     return None

@@ -90,6 +90,7 @@ class SparseTest(TorchTest):
         fast = gnnc.compile(module)
         for rows in (20, 25):
             self.compare(module, fast, matrix(rows, 2 * rows, 70), torch.randn(2 * rows, 5))
+        self.assertEqual(repr(fast).count("kernels"), 1)
 
     def test_of_the_module(self) -> None:
         for how in ("attribute", "buffer", "list"):
@@ -110,6 +111,12 @@ class SparseTest(TorchTest):
                 self.assertIs(own, other)
 
     def test_what_is_refused(self) -> None:
+        fast = gnnc.compile(self.of(torch.mm))
+        fast(matrix(7, 7, 9), torch.ones(7, 3))
+        with self.assertRaisesRegex(gnnc.Error, r"'x': expected shape \[5, 3\], found \[7, 3\]"):
+            fast(matrix(5, 5, 9), torch.ones(7, 3))
+        with self.assertRaisesRegex(gnnc.Error, "a sparse matrix of 5 columns is multiplied with 7 rows"):
+            fast(matrix(7, 5, 9), torch.ones(7, 3))
         with self.assertRaisesRegex(gnnc.Error, "'to_dense' of a sparse matrix is not supported"):
             gnnc.compile(self.of(lambda a, x: a.to_dense() @ x), (matrix(6, 6, 9), torch.ones(6, 3)))
         with self.assertRaisesRegex(gnnc.Error, "an argument is a sparse matrix, which gnnc does not take"):
