@@ -244,7 +244,7 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
 
   /// Marks the values that are dearer to make again than to keep, and whether there are any. The trial plan has no
   /// bound on statements, which would cut chains wherever they happen to be too long.
-  bool keepDear(func::FuncOp function) {
+  bool keepDear(func::FuncOp function, bool isFirst) {
     Block &block = function.getBody().front();
     OperationSet before;
     for (Operation &op : block)
@@ -255,7 +255,7 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
         return success(diagnostic.getSeverity() == DiagnosticSeverity::Remark);
       });
       Grouping trial(function, fuse, degrees, std::numeric_limits<int32_t>::max());
-      kept = chooseKept(function, trial, before);
+      kept = chooseKept(function, trial, before, isFirst);
     }
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (!before.contains(&op))
@@ -274,8 +274,8 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
   void rewrite(func::FuncOp function) {
     Block &block = function.getBody().front();
     Operation *terminator = block.getTerminator();
-    // A plan with more in memory cuts long bodies elsewhere, and has other values to choose from.
-    for (unsigned trial = 0; fuse && keep && trial < kMostTrials && keepDear(function); ++trial)
+    // A plan with more in memory cuts long bodies elsewhere, and shows other values that several sweeps make.
+    for (unsigned trial = 0; fuse && keep && trial < kMostTrials && keepDear(function, trial == 0); ++trial)
       ;
     Grouping grouping(function, fuse, degrees, statements);
     OpBuilder b(terminator);

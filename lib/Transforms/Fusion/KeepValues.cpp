@@ -71,7 +71,7 @@ struct Price {
 
 class Keeper {
 public:
-  Keeper(func::FuncOp function, const Grouping &trial, const OperationSet &candidates);
+  Keeper(func::FuncOp function, const Grouping &trial, const OperationSet &candidates, bool isFirst);
   SmallVector<Value> choose();
 
 private:
@@ -102,6 +102,7 @@ private:
   func::FuncOp function;
   const Grouping &trial;
   const OperationSet &candidates;
+  const bool isFirst;
   OperationSet late;
   std::deque<Body> bodies;                       ///< the groups' first
   DenseMap<Value, SmallVector<unsigned>> makers; ///< the bodies that make a value for themselves while nothing is kept
@@ -111,8 +112,8 @@ private:
 
 } // namespace
 
-Keeper::Keeper(func::FuncOp function, const Grouping &trial, const OperationSet &candidates)
-    : function(function), trial(trial), candidates(candidates), late(findLate(function)) {
+Keeper::Keeper(func::FuncOp function, const Grouping &trial, const OperationSet &candidates, bool isFirst)
+    : function(function), trial(trial), candidates(candidates), isFirst(isFirst), late(findLate(function)) {
   for (const Group &group : trial.getGroups()) {
     Body &body = bodies.emplace_back();
     body.group = &group;
@@ -249,6 +250,8 @@ double Keeper::gainOf(Value value) {
     walk(*maker, {}, computed, own);
     kept.erase(value);
     gain -= kLeastGainOfSweep + own.forEachOwner();
+  } else if (!isFirst && bodies[*maker].group->tiled) {
+    return -1; // A row more takes a sweep with tiles apart, which no price says.
   }
   bool isLate = bodies[*maker].late, isSaved = false;
   double partial = 0; // of sweeps along maps that each lead from some of the elements: together, perhaps, from all
@@ -311,6 +314,7 @@ SmallVector<Value> Keeper::choose() {
   return result;
 }
 
-SmallVector<Value> gnnc::chooseKept(func::FuncOp function, const Grouping &trial, const OperationSet &candidates) {
-  return Keeper(function, trial, candidates).choose();
+SmallVector<Value> gnnc::chooseKept(func::FuncOp function, const Grouping &trial, const OperationSet &candidates,
+                                    bool isFirst) {
+  return Keeper(function, trial, candidates, isFirst).choose();
 }

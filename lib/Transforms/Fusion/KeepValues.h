@@ -16,9 +16,10 @@ class Grouping;
 
 /// The values of a function, in program order, that should be kept although nothing asks for them in memory: what the
 /// sweeps of `trial` would read and compute to make them again costs more than to write and read them.
-/// They are results of `candidates`: not what the trial has written itself.
+/// They are results of `candidates`: not what the trial has written itself. After the first trial no
+/// sweep with tiles is given more to write.
 llvm::SmallVector<mlir::Value> chooseKept(mlir::func::FuncOp function, const Grouping &trial,
-                                          const OperationSet &candidates);
+                                          const OperationSet &candidates, bool isFirst);
 
 } // namespace gnnc
 
