@@ -171,6 +171,16 @@ bool gnnc::isPartial(Operation *from, FlatSymbolRefAttr map) {
   return map.getValue() != kAllMap && SymbolTable::lookupNearestSymbolFrom<MapOp>(from, map).getPartial();
 }
 
+/// Whether every element of the map's target has one member at most: a choice among its elements. Nothing is shared
+/// along such a map, and its target may be far larger, such as all pairs of which few are edges.
+static bool isChoice(ModuleOp module, FlatSymbolRefAttr name) {
+  auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(module, name);
+  if (map.getKind() == MapKind::Inclusion)
+    return true;
+  auto from = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(module, map.getFromAttr());
+  return map.getKind() == MapKind::Owner && from.getKind() == SpaceKind::Selection && from.getMost() == 1;
+}
+
 const LiftFinder::Maps *LiftFinder::mapsOf(ModuleOp module, Value value) {
   static const Maps none;
   auto isKnown = [&](Value v) { return mapsOfValue.contains(v); };
@@ -223,7 +233,8 @@ FlatSymbolRefAttr LiftFinder::find(Operation *from, ValueRange values) {
     for (Attribute candidate : *candidates) {
       auto map = cast<FlatSymbolRefAttr>(candidate);
       Lifting &lifting = liftings.try_emplace(candidate, module, map).first->second;
-      if (!isPartial(module, map) && llvm::all_of(values, [&](Value value) { return lifting.canLift(value); }))
+      if (!isPartial(module, map) && !isChoice(module, map) &&
+          llvm::all_of(values, [&](Value value) { return lifting.canLift(value); }))
         return map;
     }
   return {};

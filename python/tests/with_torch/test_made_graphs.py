@@ -360,6 +360,21 @@ class MadeGraphsTest(TorchTest):
         with self.assertRaisesRegex(gnnc.Error, "16777216"):
             far(x, torch.arange(6) + 2**24)
 
+    def test_points_without_places(self) -> None:
+        """Points that are no numbers have no edges, and take no part in other gradients."""
+        module = Field(by_nonzero).double()
+        fast = gnnc.compile(module)
+        x, pos, batch = cloud(7, 9)
+        pos[3] = torch.nan
+        found = []
+        for model in (module, fast):
+            own = pos.clone().requires_grad_()
+            y = model(x, own, batch)
+            found.append((y, *torch.autograd.grad(y.sum(), [own, *model.parameters()])))
+        for mine, theirs in zip(found[1], found[0]):
+            self.assertFalse(theirs.isnan().any())
+            torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-9)
+
     def test_no_edges(self) -> None:
         x, pos, batch = cloud(3, 4)
         self.check(Field(by_nonzero), [cloud(6, 3), (x, 100 * pos, batch)])

@@ -130,3 +130,31 @@ func.func @gaussian(%x: !node, %e: !edge) -> (!node, !node) {
   %9 = mpdfg.reduce sum %8 along @dst : !edge -> !node
   return %5, %9 : !node, !node
 }
+
+// A choice among elements, such as the pairs that are near each other, has one member for each: nothing is shared along
+// it, and all pairs may be far more than those chosen.
+mpdfg.space @pair pairs {base = @node, of = @node, maps = [@whole, @whole]}
+mpdfg.space @one static {extent = 1 : i64}
+mpdfg.map @whole only from @node to @one
+mpdfg.map @first owner from @pair to @node
+mpdfg.map @second partner from @pair to @node
+mpdfg.space @near selection {base = @pair, of = @pair, most = 1 : i64, open}
+mpdfg.map @near.pair owner from @near to @pair
+mpdfg.map @near.first compose from @near to @node {parts = [@near.pair, @first]}
+mpdfg.map @near.second compose from @near to @node {parts = [@near.pair, @second]}
+!near = tensor<?x8xf32, #mpdfg.on<@near>>
+
+// CHECK-LABEL: func @of_chosen_pairs
+// CHECK: mpdfg.binary sub {{.*}}#mpdfg.on<@near>>
+// CHECK: mpdfg.unary exp {{.*}}#mpdfg.on<@near>>
+func.func @of_chosen_pairs(%mask: tensor<?xf32, #mpdfg.on<@pair>>, %x: !node) -> !node {
+  %kept = mpdfg.keep %mask along @near.pair : tensor<?xf32, #mpdfg.on<@pair>> -> tensor<?xf32, #mpdfg.on<@near>>
+  %0 = mpdfg.broadcast %x along @near.first : !node -> !near
+  %1 = mpdfg.broadcast %x along @near.second : !node -> !near
+  %2 = mpdfg.binary sub %0, %1 : !near, !near -> !near
+  %3 = mpdfg.unary square %2 : !near -> !near
+  %4 = mpdfg.unary neg %3 : !near -> !near
+  %5 = mpdfg.unary exp %4 : !near -> !near
+  %6 = mpdfg.reduce sum %5 along @near.first : !near -> !node
+  return %6 : !node
+}
