@@ -436,9 +436,11 @@ ContractionOrder::ContractionOrder(ArrayRef<int64_t> lhsShape, ArrayRef<int64_t>
   }
 }
 
+/// Terms of a contraction that are written out one after the other.
+static constexpr int64_t kMostTerms = 64;
+
 Value FlatOps::contract(Value lhs, Shape lhsShape, ArrayRef<int64_t> lhsLabels, Value rhs, Shape rhsShape,
                         ArrayRef<int64_t> rhsLabels, ArrayRef<int64_t> outLabels) {
-  // All labels at once; multiply, fold what is summed.
   auto [labels, sizes, summed] = ContractionOrder(lhsShape, lhsLabels, rhsShape, rhsLabels, outLabels);
   auto spread = [&](Value value, Shape shape, ArrayRef<int64_t> own) {
     SmallVector<int64_t> lanes;
@@ -450,6 +452,40 @@ Value FlatOps::contract(Value lhs, Shape lhsShape, ArrayRef<int64_t> lhsLabels, 
     });
     return shuffle(value, lanes);
   };
+  // Where a row of the result is multiples of rows of an operand, they are added up as they are.
+  auto endsAs = [&](ArrayRef<int64_t> own) {
+    return !own.empty() && !outLabels.empty() && own.back() == outLabels.back();
+  };
+  int64_t terms = 1;
+  for (int64_t position : summed)
+    terms *= sizes[position];
+  if (!fixed && terms > 1 && terms <= kMostTerms && (endsAs(lhsLabels) || endsAs(rhsLabels))) {
+    SmallVector<int64_t> outSizes, termSizes;
+    for (int64_t label : outLabels)
+      outSizes.push_back(sizes[llvm::find(labels, label) - labels.begin()]);
+    for (int64_t position : summed)
+      termSizes.push_back(sizes[position]);
+    auto partOf = [&](Value value, Shape shape, ArrayRef<int64_t> own, ArrayRef<int64_t> term) {
+      SmallVector<int64_t> lanes;
+      forEachIndex(outSizes, [&](ArrayRef<int64_t> index) {
+        SmallVector<int64_t> at;
+        for (int64_t label : own)
+          if (auto out = llvm::find(outLabels, label); out != outLabels.end())
+            at.push_back(index[out - outLabels.begin()]);
+          else
+            at.push_back(term[llvm::find(summed, llvm::find(labels, label) - labels.begin()) - summed.begin()]);
+        lanes.push_back(position(at, shape));
+      });
+      return shuffle(value, lanes);
+    };
+    Value sum;
+    forEachIndex(termSizes, [&](ArrayRef<int64_t> term) {
+      Value product = mul(partOf(lhs, lhsShape, lhsLabels, term), partOf(rhs, rhsShape, rhsLabels, term));
+      sum = sum ? add(sum, product) : product;
+    });
+    return sum;
+  }
+  // All labels at once; multiply, fold what is summed.
   Value product = mul(spread(lhs, lhsShape, lhsLabels), spread(rhs, rhsShape, rhsLabels));
   Value result = summed.empty() ? product : fold(ReduceKind::Sum, product, sizes, summed);
   SmallVector<int64_t> left, kept, permutation;

@@ -44,6 +44,28 @@ void RowSweep::addHalves(Value pointer, ArrayRef<int64_t> shape, ArrayRef<int64_
   }
 }
 
+/// The sum of the products of `count` neighbours, at least a register of them: a vector of one number.
+Value RowSweep::dot(Value left, Value right, int64_t count) {
+  int64_t lanes = target.registerBytes() * 8 / elementBits(), whole = count / lanes * lanes;
+  auto productAt = [&](Value index, int64_t width) {
+    auto at = [&](Value pointer) {
+      return kernel.load(flat.type(width), kernel.address(pointer, index, element), element);
+    };
+    return flat.mul(at(left), at(right));
+  };
+  auto sum = loop(kernel.i64(0), kernel.i64(whole), lanes, flat.splat(0, lanes));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(sum.getBody());
+    Value next = flat.add(sum.getRegionIterArg(0), productAt(sum.getInductionVar(), lanes));
+    scf::YieldOp::create(b, loc, ValueRange{next});
+  }
+  Value total = flat.fold(ReduceKind::Sum, sum.getResult(0), {lanes}, {0});
+  for (int64_t i = whole; i < count; ++i)
+    total = flat.add(total, productAt(kernel.i64(i), 1));
+  return total;
+}
+
 void RowSweep::contract(ContractOp op, Rows &rows) {
   ArrayRef<int64_t> lhsShape = shapeOf(op.getLhs()), rhsShape = shapeOf(op.getRhs()), shape = shapeOf(op.getResult());
   ArrayRef<int64_t> out = op.getOutLabels();
@@ -86,6 +108,20 @@ void RowSweep::contract(ContractOp op, Rows &rows) {
     return;
   }
   fill(result, RefTensor::product(shape), 0);
+  // Rows of both that are summed over are multiplied as they are: a sum of registers for each number of the result.
+  if (!sizes.empty() && !kernel.hasFixedRounding() && lhsSummed.back() == 1 && rhsSummed.back() == 1 &&
+      sizes.back() >= lanes && (shape.empty() || lhsOut.back() != 1) && (shape.empty() || rhsOut.back() != 1)) {
+    auto withoutLast = [](ArrayRef<int64_t> strides) { return SmallVector<int64_t>(strides.drop_back()); };
+    nest(ArrayRef(sizes).drop_back(), {withoutLast(lhsSummed), withoutLast(rhsSummed)}, [&](ArrayRef<Value> term) {
+      nest(shape, {lhsOut, rhsOut, rowMajor(shape)}, [&](ArrayRef<Value> offsets) {
+        Value left = kernel.address(lhs, kernel.add(term[0], offsets[0]), element);
+        Value right = kernel.address(rhs, kernel.add(term[1], offsets[1]), element);
+        Value to = kernel.address(result, offsets[2], element);
+        kernel.store(flat.add(kernel.load(flat.type(1), to, element), dot(left, right, sizes.back())), to, element);
+      });
+    });
+    return;
+  }
   nest(sizes, {lhsSummed, rhsSummed}, [&](ArrayRef<Value> offsets) {
     Strided sum{result, rowMajor(shape)};
     apply(shape, sum,

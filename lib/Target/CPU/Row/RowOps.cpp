@@ -135,6 +135,33 @@ void RowSweep::apply(ArrayRef<int64_t> shape, Strided out, ArrayRef<Strided> in,
       result = flat.splat(constant, width);
     kernel.store(result, kernel.address(out.pointer, offsets[0], element), element);
   };
+  // Rows whose numbers are neighbours, or one number that is repeated.
+  auto isAlongRow = [](const Strided &s) { return s.strides.back() == 0 || s.strides.back() == 1; };
+  if (!linear && !shape.empty() && shape.back() >= lanes && out.strides.back() == 1 && llvm::all_of(in, isAlongRow)) {
+    SmallVector<SmallVector<int64_t>> sets{SmallVector<int64_t>(ArrayRef(out.strides).drop_back())};
+    for (const Strided &s : in)
+      sets.push_back(SmallVector<int64_t>(ArrayRef(s.strides).drop_back()));
+    repeat(0, count / shape.back(), 1, [&](Value row) {
+      SmallVector<Value> offsets = offsetsAt(kernel, row, shape.drop_back(), sets);
+      auto along = [&](int64_t width, Value index) {
+        SmallVector<Value> values;
+        for (auto [s, offset] : llvm::zip(in, ArrayRef<Value>(offsets).drop_front())) {
+          bool isOne = s.strides.back() == 0;
+          Value pointer = kernel.address(s.pointer, isOne ? offset : kernel.add(offset, index), element);
+          values.push_back(isOne && width > 1 ? flat.splatOf(kernel.load(element, pointer, element), width)
+                                              : kernel.load(flat.type(width), pointer, element));
+        }
+        Value result = compute(values);
+        if (!result)
+          result = flat.splat(constant, width);
+        kernel.store(result, kernel.address(out.pointer, kernel.add(offsets[0], index), element), element);
+      };
+      int64_t whole = shape.back() / lanes * lanes;
+      repeat(0, whole, lanes, [&](Value i) { along(lanes, i); });
+      repeat(whole, shape.back(), 1, [&](Value i) { along(1, i); });
+    });
+    return;
+  }
   int64_t whole = linear ? count / lanes * lanes : 0;
   repeat(0, whole, lanes, [&](Value i) { at(lanes, i); });
   repeat(whole, count, 1, [&](Value i) { at(1, i); });

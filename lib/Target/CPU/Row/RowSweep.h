@@ -62,6 +62,7 @@ private:
 
   void compute(mlir::Operation *op, Rows &rows, Value owner, Value position);
   void contract(mpdfg::ContractOp op, Rows &rows);
+  mlir::Value dot(mlir::Value left, mlir::Value right, int64_t count);
   void fold(mpdfg::FoldOp op, Rows &rows);
   /// Whether sums over axes of `sizes` are added by halves, as in a kernel that holds them in registers.
   bool addsByHalves(llvm::ArrayRef<int64_t> sizes) const;
