@@ -76,6 +76,9 @@ private:
   Tuning tuning;
   PlanOrders *orders = nullptr; ///< null: none
   const int32_t **arrays = nullptr;
+  /// Steps on a CPU of which no two are cut alike.
+  int64_t *cut = nullptr;
+  int64_t numCut = 0;
   int64_t *lengths = nullptr;
 };
 

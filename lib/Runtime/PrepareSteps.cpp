@@ -24,14 +24,15 @@ gnnc_status Preparation::cutStep(int64_t number, Partition &result) {
   bool merged = isMerged(step);
   int64_t elements = mergedNumbers(step);
   // Steps that are cut alike share their blocks.
-  for (int64_t i = 0; i < number; ++i) {
-    const StepRec &other = model.step(i);
-    if (isUsed(i) && other.kind == step.kind && other.map == step.map && other.space == step.space &&
-        isMerged(other) == merged && isLargeMerge(mergedNumbers(other)) == isLargeMerge(elements)) {
-      result = graph.steps[i].partition;
+  for (int64_t i = 0; i < numCut; ++i) {
+    const StepRec &other = model.step(cut[i]);
+    if (other.kind == step.kind && other.map == step.map && other.space == step.space && isMerged(other) == merged &&
+        isLargeMerge(mergedNumbers(other)) == isLargeMerge(elements)) {
+      result = graph.steps[cut[i]].partition;
       return GNNC_OK;
     }
   }
+  cut[numCut++] = number;
   if (isCollective(step)) {
     // Each rank's value is like a block's.
     result.blocks = graph.ranks.size > 1 ? graph.ranks.size : 0;
@@ -69,7 +70,8 @@ gnnc_status Preparation::cutSteps() {
   for (int64_t i = 0; i < header.numSteps; ++i)
     numPointers += model.step(i).numIndices;
   const int32_t **pointers = memory.array<const int32_t *>(numPointers);
-  if (!graph.steps || !pointers)
+  cut = scratch.array<int64_t>(header.numSteps);
+  if (!graph.steps || !pointers || !cut)
     return outOfMemory("the list of steps");
   for (int64_t i = 0; i < header.numSteps; ++i) {
     const StepRec &record = model.step(i);

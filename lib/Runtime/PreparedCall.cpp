@@ -73,13 +73,13 @@ private:
   int64_t &place(int64_t buffer) { return places[buffer - function.firstBuffer]; }
   bool &isWanted(int64_t buffer) { return wanted[buffer - function.firstBuffer]; }
   // Once for a call that is run many times: made for size.
+  [[gnu::cold]] gnnc_status listNames();
+  template <typename Function> void eachNamed(const char *name, const Function &visit) const;
   [[gnu::cold]] gnnc_status take(const char *const *names, int32_t count, bool areOutputs, int64_t firstNumber);
   [[gnu::cold]] gnnc_status wantLater();
   [[gnu::cold]] bool wants(int64_t step);
   [[gnu::cold]] gnnc_status findNeeded();
   [[gnu::cold]] gnnc_status findPlaces();
-  [[gnu::cold]] bool isMadeHere(int64_t buffer);
-  int64_t behind(int64_t buffer) const;
 
   gnnc_call &call;
   const gnnc_call_desc &desc;
@@ -92,9 +92,44 @@ private:
   Memory scratch;
   int64_t *places = nullptr; ///< for each buffer of the function, its number in the caller's list; -1: not given
   bool *wanted = nullptr;    ///< for each buffer of the function, whether what it holds is needed
+  /// The function's buffers by their names: the first one of each class of names, and the next of each one's class.
+  int64_t *firstNamed = nullptr, *nextNamed = nullptr;
+  uint64_t numClasses = 1; ///< a power of two
 };
 
 } // namespace
+
+static uint64_t classOf(const char *name) {
+  uint64_t hash = 14695981039346656037u; // FNV-1a
+  for (; *name; ++name)
+    hash = (hash ^ static_cast<unsigned char>(*name)) * 1099511628211u;
+  return hash ^ hash >> 32;
+}
+
+/// Deep models have thousands of buffers and hundreds of names.
+gnnc_status CallMaker::listNames() {
+  while (numClasses < static_cast<uint64_t>(function.numBuffers))
+    numClasses *= 2;
+  firstNamed = scratch.array<int64_t>(static_cast<int64_t>(numClasses));
+  nextNamed = scratch.array<int64_t>(function.numBuffers);
+  if (!firstNamed || !nextNamed)
+    return outOfMemory();
+  for (uint64_t k = 0; k < numClasses; ++k)
+    firstNamed[k] = -1;
+  for (int64_t k = function.numBuffers - 1; k >= 0; --k) {
+    int64_t &first = firstNamed[classOf(model.name(model.buffer(function.firstBuffer + k).name)) & (numClasses - 1)];
+    nextNamed[k] = first;
+    first = k;
+  }
+  return GNNC_OK;
+}
+
+/// The function's buffers of this name, in order.
+template <typename Function> void CallMaker::eachNamed(const char *name, const Function &visit) const {
+  for (int64_t k = firstNamed[classOf(name) & (numClasses - 1)]; k >= 0; k = nextNamed[k])
+    if (strcmp(model.name(model.buffer(function.firstBuffer + k).name), name) == 0)
+      visit(function.firstBuffer + k);
+}
 
 /// The numbers of the caller's names. What only other programs know is ignored, as by `run`.
 gnnc_status CallMaker::take(const char *const *names, int32_t count, bool areOutputs, int64_t firstNumber) {
@@ -106,22 +141,19 @@ gnnc_status CallMaker::take(const char *const *names, int32_t count, bool areOut
   for (int32_t i = 0; i < count; ++i) {
     if (!names[i])
       return fail(error, GNNC_INVALID_ARGUMENT, "make_call: %s %d has no name", what, i);
-    bool isKnown = false;
-    // Its own buffers first; other programs may know it where it has none of that name.
-    const int64_t count = model.header().numBuffers;
-    for (int64_t n = 0; n < (isKnown ? function.numBuffers : count); ++n) {
-      int64_t k = function.firstBuffer + n < count ? function.firstBuffer + n : function.firstBuffer + n - count;
-      const BufferRec &record = model.buffer(k);
-      if (!fits(record) || strcmp(model.name(record.name), names[i]) != 0)
-        continue;
+    bool isKnown = false, isTwice = false;
+    eachNamed(names[i], [&](int64_t k) {
+      if (!fits(model.buffer(k)))
+        return;
       isKnown = true;
-      if (n >= function.numBuffers)
-        break;
-      if (place(k) >= 0)
-        return fail(error, GNNC_INVALID_ARGUMENT, "make_call: %s '%.80s' is given twice", what, names[i]);
+      isTwice |= place(k) >= 0;
       place(k) = firstNumber + i;
       isWanted(k) = areOutputs;
-    }
+    });
+    if (isTwice)
+      return fail(error, GNNC_INVALID_ARGUMENT, "make_call: %s '%.80s' is given twice", what, names[i]);
+    for (int64_t k = 0; k < model.header().numBuffers && !isKnown; ++k)
+      isKnown = fits(model.buffer(k)) && strcmp(model.name(model.buffer(k).name), names[i]) == 0;
     if (!isKnown)
       return fail(error, GNNC_INVALID_ARGUMENT, "make_call: unknown %s '%.80s'", what, names[i]);
   }
@@ -137,9 +169,11 @@ gnnc_status CallMaker::wantLater() {
       isWanted(k) = true;
   for (int32_t i = 0; desc.later && i < desc.num_later; ++i) {
     bool isKnown = false;
-    for (int64_t k = function.firstBuffer; desc.later[i] && k < function.firstBuffer + function.numBuffers; ++k)
-      if (isOutput(model.buffer(k)) && strcmp(model.name(model.buffer(k).name), desc.later[i]) == 0)
-        isWanted(k) = isKnown = true;
+    if (desc.later[i])
+      eachNamed(desc.later[i], [&](int64_t k) {
+        if (isOutput(model.buffer(k)))
+          isWanted(k) = isKnown = true;
+      });
     if (!isKnown)
       return fail(error, GNNC_INVALID_ARGUMENT, "make_call: unknown later output '%.80s'",
                   desc.later[i] ? desc.later[i] : "");
@@ -189,54 +223,42 @@ gnnc_status CallMaker::findNeeded() {
   return GNNC_OK;
 }
 
-/// Whether the first needed step that uses a buffer writes it.
-bool CallMaker::isMadeHere(int64_t buffer) {
-  for (int64_t i = 0; i < program.numSteps; ++i) {
-    if (call.needed && !(call.needed[i / 64] >> (i % 64) & 1))
-      continue;
-    bool isUsed = false, isMade = false;
-    steps.eachUsed(program.firstStep + i, [&](int64_t used) { isUsed |= used == buffer; });
-    steps.eachWritten(program.firstStep + i, [&](int64_t made) { isMade |= made == buffer; });
-    if (isUsed)
-      return isMade;
-  }
-  return false;
-}
-
-/// Where an output's place is behind the workspace, and what follows it.
-int64_t CallMaker::behind(int64_t buffer) const {
-  int64_t at = 0;
-  for (int64_t k = function.firstBuffer; k < buffer; ++k)
-    if (isOutput(model.buffer(k)))
-      at += aligned(graph.buffers[k].room);
-  return at;
-}
-
 gnnc_status CallMaker::findPlaces() {
+  // Whether a needed step uses a buffer, one writes it, and the first one does; and whether a used buffer replaces it.
   bool *isUsed = scratch.array<bool>(function.numBuffers), *isMade = scratch.array<bool>(function.numBuffers);
+  bool *isMadeFirst = scratch.array<bool>(function.numBuffers), *isUpdated = scratch.array<bool>(function.numBuffers);
   call.places = call.memory.array<BufferPlace>(function.numBuffers);
   call.written = call.memory.array<int64_t>(function.numBuffers);
   call.given = call.memory.array<int64_t>(function.numBuffers);
-  if (!isUsed || !isMade || !call.places || !call.written || !call.given)
+  if (!isUsed || !isMade || !isMadeFirst || !isUpdated || !call.places || !call.written || !call.given)
     return outOfMemory();
   memset(isUsed, 0, static_cast<size_t>(function.numBuffers));
   memset(isMade, 0, static_cast<size_t>(function.numBuffers));
+  memset(isMadeFirst, 0, static_cast<size_t>(function.numBuffers));
+  memset(isUpdated, 0, static_cast<size_t>(function.numBuffers));
   for (int64_t i = 0; i < program.numSteps; ++i) {
     if (call.needed && !(call.needed[i / 64] >> (i % 64) & 1))
       continue;
-    steps.eachUsed(program.firstStep + i, [&](int64_t buffer) { isUsed[buffer - function.firstBuffer] = true; });
-    steps.eachWritten(program.firstStep + i, [&](int64_t buffer) { isMade[buffer - function.firstBuffer] = true; });
+    steps.eachWritten(program.firstStep + i, [&](int64_t buffer) {
+      int64_t k = buffer - function.firstBuffer;
+      isMade[k] = true;
+      isMadeFirst[k] |= !isUsed[k];
+    });
+    steps.eachUsed(program.firstStep + i, [&](int64_t buffer) {
+      isUsed[buffer - function.firstBuffer] = true;
+      if (int64_t replaced = model.buffer(buffer).replaces; replaced >= 0)
+        isUpdated[replaced - function.firstBuffer] = true;
+    });
   }
-  int64_t end = 0;
+  int64_t behind = 0, end = 0; // where an output's place is behind the workspace, and where all of them end
   for (int64_t k = 0; k < function.numBuffers; ++k) {
     int64_t buffer = function.firstBuffer + k;
     const BufferRec &record = model.buffer(buffer);
+    const int64_t at = behind;
+    behind += isOutput(record) ? aligned(graph.buffers[buffer].room) : 0;
     if (!isUsed[k])
       continue;
     BufferPlace found{buffer, PlaceKind::Given, places[k]};
-    bool isUpdated = false;
-    for (int64_t other = 0; other < function.numBuffers; ++other)
-      isUpdated |= isUsed[other] && model.buffer(function.firstBuffer + other).replaces == buffer;
     if (record.kind == BufferKind::Arena)
       found.kind = PlaceKind::Arena;
     else if (record.kind == BufferKind::Constant)
@@ -245,11 +267,11 @@ gnnc_status CallMaker::findPlaces() {
       found.number = place(record.replaces);
     else if (found.number < 0 && record.optional)
       found.kind = PlaceKind::Fill;
-    else if (found.number < 0 && record.values >= 0 && !isUpdated)
+    else if (found.number < 0 && record.values >= 0 && !isUpdated[k])
       found.kind = PlaceKind::Values;
-    else if (found.number < 0 && record.kind == BufferKind::Output && isMadeHere(buffer)) {
-      found = {buffer, PlaceKind::Behind, behind(buffer)};
-      end = behind(buffer + 1);
+    else if (found.number < 0 && record.kind == BufferKind::Output && isMadeFirst[k]) {
+      found = {buffer, PlaceKind::Behind, at};
+      end = behind;
     }
     if (found.kind == PlaceKind::Given && found.number < 0)
       return reportMissing(graph, record.replaces >= 0 ? record.replaces : buffer, error);
@@ -274,7 +296,9 @@ gnnc_status CallMaker::run() {
     return outOfMemory();
   for (int64_t k = 0; k < function.numBuffers; ++k)
     places[k] = -1, wanted[k] = false;
-  gnnc_status status = take(desc.inputs, desc.num_inputs, false, 0);
+  gnnc_status status = listNames();
+  if (!status)
+    status = take(desc.inputs, desc.num_inputs, false, 0);
   if (!status)
     status = take(desc.outputs, desc.num_outputs, true, desc.num_inputs);
   call.numData = status ? 0 : int64_t(desc.num_inputs) + desc.num_outputs;
