@@ -171,14 +171,19 @@ bool gnnc::isPartial(Operation *from, FlatSymbolRefAttr map) {
   return map.getValue() != kAllMap && SymbolTable::lookupNearestSymbolFrom<MapOp>(from, map).getPartial();
 }
 
-/// Whether every element of the map's target has one member at most: a choice among its elements. Nothing is shared
-/// along such a map, and its target may be far larger, such as all pairs of which few are edges.
-static bool isChoice(ModuleOp module, FlatSymbolRefAttr name) {
-  auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(module, name);
+bool gnnc::isChoice(Operation *op, FlatSymbolRefAttr name) {
+  if (name.getValue() == kAllMap)
+    return false;
+  auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(op, name);
   if (map.getKind() == MapKind::Inclusion)
     return true;
-  auto from = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(module, map.getFromAttr());
-  return map.getKind() == MapKind::Owner && from.getKind() == SpaceKind::Selection && from.getMost() == 1;
+  auto from = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(op, map.getFromAttr());
+  if (map.getKind() != MapKind::Root)
+    return map.getKind() == MapKind::Owner && from.getKind() == SpaceKind::Selection && from.getMost() == 1;
+  auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+  auto sources = module->getAttrOfType<DictionaryAttr>(kSourceAttr);
+  auto source = sources ? sources.getAs<StringAttr>(map.getSymName()) : StringAttr();
+  return source && source.getValue().starts_with("nonzero(");
 }
 
 const LiftFinder::Maps *LiftFinder::mapsOf(ModuleOp module, Value value) {

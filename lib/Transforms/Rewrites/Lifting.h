@@ -106,6 +106,11 @@ private:
   llvm::DenseMap<mlir::Attribute, Lifting> liftings;
 };
 
+/// Whether every element of the map's target has one member at most: a choice among its elements. Nothing is shared
+/// along such a map, its target may be far larger, such as all pairs of which few are edges, and often it is what keeps
+/// numbers that are not finite away.
+bool isChoice(mlir::Operation *from, mlir::FlatSymbolRefAttr map);
+
 /// Whether rows of the map's domain may have no image.
 bool isPartial(mlir::Operation *from, mlir::FlatSymbolRefAttr map);
 
