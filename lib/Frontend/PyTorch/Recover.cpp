@@ -310,7 +310,10 @@ RecoveredProgram Recover::run() {
     std::string shape;
     for (auto [i, size] : llvm::enumerate(meta->second.sizes)) {
       std::string source = "size(" + nameOfInput(input) + ", " + std::to_string(i) + ")";
-      learnSymbol(expression(size), withinRange(expression(size), source));
+      if (llvm::StringRef(expression(size).str()).starts_with("u"))
+        countedSizes.try_emplace(expression(size).str(), source);
+      else
+        learnSymbol(expression(size), withinRange(expression(size), source));
       sources.push_back({expression(size), source});
       isAnySizeOpen |= !expression(size).getFactors().empty();
       shape += (i ? ", " : "") + size.text;

@@ -22,6 +22,7 @@
 
 #include <array>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -79,6 +80,9 @@ std::vector<size_t> foldedDims(const std::vector<int64_t> &listed, size_t rank);
 std::optional<int> findMean(RecoveredProgram &program, int a, int b);
 std::optional<int> findVariance(RecoveredProgram &program, int a, int b);
 std::optional<int> findSoftmax(RecoveredProgram &program, int a, int b);
+
+/// The largest finite numbers of 32 and of 64 bits.
+inline constexpr double largestFloat = 3.4028234663852886e38, largestDouble = std::numeric_limits<double>::max();
 
 /// Whether a list is 0, 1, 2, ...
 bool isFromFirst(const Index &index);
@@ -368,6 +372,8 @@ private:
                                 const std::vector<std::vector<SymbolicExpr>> &shapes);
   TensorMeta metaOf(const Tensor &tensor, TensorMeta like) const;
   bool makesGrid(const NormalNode &node) const;
+  Tensor ofEachRow(const Tensor &matrix, int number);
+  std::map<std::string, Tensor> spreadMatrices(const std::vector<std::string> &given, bool isProduct);
   bool runGrid(const NormalNode &node);
   void runEach(const NormalNode &node, const std::vector<std::string> &given);
   void runAlong(const NormalNode &node, bool isLast, bool isChannel);
@@ -387,6 +393,7 @@ private:
   bool foldWholeRows(const std::string &function, Tensor &x, const std::vector<Dim> &gone);
   void runOnPairs(const NormalNode &node, const std::vector<std::string> &given);
   bool foldGrid(const NormalNode &node);
+  bool padGrid(const NormalNode &node);
   bool convolveGrid(const NormalNode &node);
   bool convolveSteps(const NormalNode &node);
   bool joinGrids(const NormalNode &node);
@@ -649,6 +656,8 @@ private:
   void opFoldPresent(const NormalNode &node);
   void opRarePair(const NormalNode &node);
   void opRare(const NormalNode &node);
+  /// The largest finite number of the type of a node's `self`.
+  double largestOf(const NormalNode &node) const;
   Tensor isMissing(const Tensor &x);
   Tensor logOfSum(const Tensor &a, const Tensor &b);
   Tensor present(const std::string &function, const Tensor &a, const Tensor &b);
@@ -705,6 +714,7 @@ private:
   IndexSources indexSources{algebra, [this](const SymbolicExpr &size) { return sizeIndex(size); },
                             [this](const SymbolicExpr &size) { return resolvedSize(size); }};
   std::map<std::string, std::string> symbolSources; ///< what a symbol's value is computed from
+  std::map<std::string, std::string> countedSizes;  ///< the same, where nothing in the program counts it
   EqualSizes equalSizes;
   std::map<std::string, SymbolicExpr> knownSizes; ///< symbols that are sums of others, or a number
   std::map<std::string, int> spaceNumbers, mapNumbers, countInputs, indexInputs;

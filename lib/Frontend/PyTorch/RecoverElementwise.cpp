@@ -21,9 +21,6 @@ using namespace gnnc::frontend::pytorch;
 
 using Kind = Dim::Kind;
 
-/// The largest finite number of 32 bits.
-static constexpr double largestFloat = 3.4028234663852886e38;
-
 //===----------------------------------------------------------------------===//
 // Functions that are made of others
 //===----------------------------------------------------------------------===//
@@ -128,7 +125,7 @@ std::optional<Tensor> Recover::madeOfOthers(const NormalNode &node, const Tensor
   if (op == "deg2rad" || op == "rad2deg")
     return binary("*", x, op == "deg2rad" ? 3.14159265358979323846 / 180 : 180 / 3.14159265358979323846);
   if (op == "isinf")
-    return binary(">", unary("abs", x), largestFloat);
+    return binary(">", unary("abs", x), largestOf(node));
   if (op == "trunc" || op == "fix")
     return truncated(x);
   if (op == "frac")
@@ -297,7 +294,7 @@ void Recover::opBinary(const NormalNode &node) {
   const Operation &right = program.operations[b.value];
   if ((node.op == "eq" || node.op == "ne") && right.op == Op::Number && std::isinf(right.number)) {
     bool above = right.number > 0;
-    Tensor isInfinite = binary(above ? ">" : "<", a, above ? largestFloat : -largestFloat);
+    Tensor isInfinite = binary(above ? ">" : "<", a, above ? largestOf(node) : -largestOf(node));
     return define(node, node.op == "eq" ? isInfinite : binary("==", isInfinite, 0));
   }
   define(node, binary(functions.at(node.op), a, b));
@@ -379,7 +376,7 @@ Tensor Recover::replaced(Tensor condition, Tensor value, Tensor x) {
   }
   bool testsInfinity = test.op == Op::Binary && test.text == ">" && test.operands[0] == x.value &&
                        program.operations[test.operands[1]].op == Op::Number &&
-                       program.operations[test.operands[1]].number == largestFloat;
+                       program.operations[test.operands[1]].number >= largestFloat;
   bool isReciprocal = made.op == Op::Unary && (made.text == "rsqrt" || made.text == "recip");
   if (testsInfinity && isReciprocal) {
     Tensor d{x.dims, made.operands[0]};
@@ -412,7 +409,7 @@ Tensor Recover::angle(const Tensor &y, const Tensor &x, bool isDouble) {
   Tensor larger = where(isUp, up, across), isZero = binary("==", larger, 0);
   Tensor smaller = where(isUp, across, where(isZero, scalar(0), up));
   Tensor ratio = binary("/", smaller, where(isZero, scalar(1), larger));
-  Tensor isEndless = binary(">", smaller, isDouble ? std::numeric_limits<double>::max() : largestFloat);
+  Tensor isEndless = binary(">", smaller, isDouble ? largestDouble : largestFloat);
   ratio = where(isEndless, scalar(1), ratio);
   Tensor isSteep = binary(">", ratio, 0.41421356237309503);
   Tensor t = where(isSteep, binary("/", binary("-", ratio, 1), binary("+", ratio, 1)), ratio), z = unary("square", t);
@@ -462,7 +459,7 @@ void Recover::opPair(const NormalNode &node) {
   if (op == "hypot")
     return define(node, safeRoot(binary("+", unary("square", a), unary("square", b))));
   if (op == "logaddexp") {
-    auto isInfinite = [&](const Tensor &x) { return binary(">", unary("abs", x), largestFloat); };
+    auto isInfinite = [&](const Tensor &x) { return binary(">", unary("abs", x), largestOf(node)); };
     Tensor isEdge = binary("maximum", isInfinite(a), isInfinite(b));
     Tensor sum = binary("+", a, unary("softplus", binary("-", b, a)));
     return define(node, where(isEdge, binary("maximum", a, b), sum));
@@ -470,7 +467,7 @@ void Recover::opPair(const NormalNode &node) {
   if (op == "outer" || op == "ger")
     return define(node, binary("*", unsqueezed(a, 1), unsqueezed(b, 0)));
   // 0 log b is 0 for all b, and has the derivative log b where there is one.
-  Tensor isOutside = binary("maximum", binary("<=", b, 0), binary(">", b, largestFloat));
+  Tensor isOutside = binary("maximum", binary("<=", b, 0), binary(">", b, largestOf(node)));
   Tensor isNothing = binary("*", binary("==", a, 0), isOutside);
   define(node, where(isNothing, scalar(0), binary("*", a, unary("log", where(isNothing, scalar(1), b)))));
 }

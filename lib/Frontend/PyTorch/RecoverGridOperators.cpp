@@ -175,6 +175,60 @@ void Recover::runOnPairs(const NormalNode &node, const std::vector<std::string> 
   (this->*handler->second)(node);
 }
 
+/// A matrix of pairs, which is the same for all rows of a layout, as one of the pairs in each row: computed there of
+/// what both sides have.
+Tensor Recover::ofEachRow(const Tensor &matrix, int number) {
+  const RowLayout layout = rowLayouts[size_t(number)];
+  const int space = program.operations[size_t(matrix.value)].space;
+  const std::vector<SymbolicExpr> byRows = {program.spaces[size_t(layout.rows)].size, layout.length};
+  const int places = mapOf(gridPlaces({layout.length}, {algebra.coordinate(1, layout.length)}, byRows), layout.elements,
+                           spaceOf(layout.length));
+  const int pairs = pairsOf(layout.elements, layout.elements, layout.along);
+  std::map<int, int> known;
+  auto end = [&](int side, int at) { return program.move(program.move(at, places), sideOf(pairs, side)); };
+  Tensor result{matrix.dims, pairsOn(pairs, matrix.value, space, end, known)};
+  for (Dim &dim : result.dims)
+    if (dim.kind == Dim::Kind::Space) {
+      Dim own = dimsInRows(number)[1];
+      own.pairs = pairs;
+      own.side = dim.side;
+      dim = own;
+    }
+  return result;
+}
+
+/// Puts such matrices in the place of those that meet rows by places; what they were.
+std::map<std::string, Tensor> Recover::spreadMatrices(const std::vector<std::string> &given, bool isProduct) {
+  std::map<std::string, Tensor> found;
+  int layout = -1;
+  for (const std::string &name : given)
+    if (auto tensor = tensors.find(name); tensor != tensors.end()) {
+      const std::vector<Dim> &dims = tensor->second.dims;
+      for (size_t i = 0; i < dims.size(); ++i) {
+        if (dims[i].kind == Dim::Kind::Space && dims[i].layout >= 0 && !isPadded(dims[i]))
+          layout = dims[i].layout;
+        for (size_t j = i + 1; j < dims.size(); ++j)
+          if (areSides(tensor->second, i, j) && sizeOf(dims[i]) == sizeOf(dims[j]))
+            found.insert(*tensor);
+      }
+    }
+  for (const std::string &name : given)
+    if (auto grid = grids.find(name);
+        !found.empty() && isProduct && layout < 0 && grid != grids.end() && grid->second.shape.grid().size() == 2)
+      for (const Dim &dim : inWholeRows(grid->second).dims)
+        layout = std::max(layout, dim.layout);
+  std::erase_if(found, [&](const auto &each) {
+    return layout < 0 || llvm::none_of(
+                             each.second.dims,
+                             [&](const Dim &dim) {
+                               return dim.kind == Dim::Kind::Space && sizeOf(dim) == rowLayouts[size_t(layout)].length;
+                             });
+  });
+  for (auto &[name, matrix] : found)
+    tensors[name] = ofEachRow(matrix, layout);
+  return found;
+}
+
 bool Recover::runGrid(const NormalNode &node) {
   if (!gridOptions.areFollowed || node.outputs.empty())
     return false;
@@ -183,6 +237,20 @@ bool Recover::runGrid(const NormalNode &node) {
   bool isFloat = llvm::any_of(given, [&](const std::string &name) { return tensors.count(name) != 0; });
   if (!isOnGrid && !isFloat)
     return false;
+  static const std::set<std::string> products = {"matmul",
+                                                 "bmm",
+                                                 "baddbmm",
+                                                 "einsum",
+                                                 "cdist",
+                                                 "_cdist_forward",
+                                                 "scaled_dot_product_attention",
+                                                 "_scaled_dot_product_flash_attention_for_cpu",
+                                                 "_scaled_dot_product_attention_math"};
+  const std::map<std::string, Tensor> matrices = spreadMatrices(given, products.count(node.op) != 0);
+  llvm::scope_exit restore([&] {
+    for (auto &[name, matrix] : matrices)
+      tensors[name] = matrix;
+  });
   // Numbers for pairs of elements of a row, and what makes such.
   bool isOnPairs = llvm::any_of(given, [&](const std::string &name) {
     auto found = tensors.find(name);
@@ -193,15 +261,6 @@ bool Recover::runGrid(const NormalNode &node) {
     return true;
   if (isOnGrid && !isOnPairs && (node.op == "stack" || node.op == "cat") && joinGrids(node))
     return true;
-  static const std::set<std::string> products = {"matmul",
-                                                 "bmm",
-                                                 "baddbmm",
-                                                 "einsum",
-                                                 "cdist",
-                                                 "_cdist_forward",
-                                                 "scaled_dot_product_attention",
-                                                 "_scaled_dot_product_flash_attention_for_cpu",
-                                                 "_scaled_dot_product_attention_math"};
   if (isOnPairs || (count > 1 && products.count(node.op))) {
     runOnPairs(node, given);
     return true;
@@ -215,7 +274,7 @@ bool Recover::runGrid(const NormalNode &node) {
   if (isOnGrid || makesGrid(node))
     if (viewGrid(node) || lookUpOnGrid(node) || gatherFromGrid(node) || scatterToGrid(node) || foldGrid(node))
       return true;
-  if (isOnGrid && convolveGrid(node))
+  if (isOnGrid && (convolveGrid(node) || padGrid(node)))
     return true;
   std::optional<OnAxes> kind = onAxes(node.op);
   if (!isOnGrid && !(kind == OnAxes::Each && makesGrid(node)))
@@ -285,6 +344,29 @@ bool Recover::convolveSteps(const NormalNode &node) {
   if (bias)
     rows = binary("+", rows, *bias);
   defineGrid(node, x.shape.isOfGrid, rows, 0, x.shape.order);
+  return true;
+}
+
+/// Numbers before and after those along axes of a fixed size, which become axes of the rows.
+bool Recover::padGrid(const NormalNode &node) {
+  if ((node.op != "pad" && node.op != "constant_pad_nd") || !grids.count(nameOf(node, "self")))
+    return false;
+  const std::vector<SymbolicExpr> amounts = sizesIn(node, "pad");
+  const std::string mode = string(node, "mode", "constant");
+  Grid x = gridOf(nameOf(node, "self"));
+  for (size_t i = 0; 2 * i + 1 < amounts.size(); ++i) {
+    const SymbolicExpr &before = amounts[2 * i], &after = amounts[2 * i + 1];
+    if (before == SymbolicExpr(0) && after == SymbolicExpr(0))
+      continue;
+    const size_t axis = x.shape.sizes.size() - 1 - i;
+    if (!before.getFactors().empty() || !after.getFactors().empty())
+      throw Refusal{"argument 'pad': expected fixed amounts, found " + before.str() + " and " + after.str()};
+    x = outOfGrid(std::move(x), axis);
+    const size_t row = 1 + x.shape.place(axis);
+    x.rows = mode == "constant" ? paddedBy(x.rows, row, before, after, number(node, "value", 0))
+                                : paddedByItself(node, x.rows, row, before.getNumber(), after.getNumber());
+  }
+  defineGrid(node, x.shape.isOfGrid, x.rows, 0, x.shape.order);
   return true;
 }
 

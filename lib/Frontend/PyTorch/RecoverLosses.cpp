@@ -257,7 +257,11 @@ void Recover::opCrossEntropy(const NormalNode &node) {
   if (reduction == 0)
     return define(node, loss);
   Tensor sum = fold("sum", loss, {0}, false);
-  if (reduction == 1)
-    sum = binary("/", sum, fold("sum", kept, {0}, false));
+  if (reduction == 1) {
+    // The mean of no rows is no number, but has the derivative 0.
+    Tensor total = fold("sum", kept, {0}, false), isNone = binary("==", total, 0);
+    Tensor mean = binary("/", sum, where(isNone, scalar(1), total));
+    sum = where(isNone, binary("/", total, total), mean);
+  }
   define(node, sum);
 }

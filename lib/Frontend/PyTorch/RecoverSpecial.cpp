@@ -12,8 +12,9 @@
 
 namespace gnnc::frontend::pytorch {
 
-/// The largest finite number of 32 bits.
-static constexpr double largestFloat = 3.4028234663852886e38;
+double Recover::largestOf(const NormalNode &node) const {
+  return typeOf(nameOf(node, "self")) == ScalarType::Float64 ? largestDouble : largestFloat;
+}
 
 /// What is no number differs from itself.
 Tensor Recover::isMissing(const Tensor &x) { return binary("!=", x, x); }
@@ -24,18 +25,19 @@ void Recover::opIsSpecial(const NormalNode &node) {
   if (node.op == "isnan")
     return define(node, isMissing(x));
   if (node.op == "isfinite")
-    return define(node, binary("<=", unary("abs", x), largestFloat));
+    return define(node, binary("<=", unary("abs", x), largestOf(node)));
   if (node.op == "signbit")
     return define(node, binary("<", x, 0));
   bool above = node.op == "isposinf";
-  define(node, binary(above ? ">" : "<", x, above ? largestFloat : -largestFloat));
+  define(node, binary(above ? ">" : "<", x, above ? largestOf(node) : -largestOf(node)));
 }
 
 /// Numbers for those that are infinite or none, which then have no gradient.
 void Recover::opNanToNum(const NormalNode &node) {
   Tensor x = tensor(node, "self"), y = x;
-  y = replaced(binary(">", x, largestFloat), scalar(number(node, "posinf", largestFloat)), y);
-  y = replaced(binary("<", x, -largestFloat), scalar(number(node, "neginf", -largestFloat)), y);
+  const double largest = largestOf(node);
+  y = replaced(binary(">", x, largest), scalar(number(node, "posinf", largest)), y);
+  y = replaced(binary("<", x, -largest), scalar(number(node, "neginf", -largest)), y);
   define(node, where(isMissing(x), scalar(number(node, "nan", 0)), y));
 }
 

@@ -124,6 +124,8 @@ private:
 std::optional<std::string> Recover::sourceOfSymbol(const std::string &symbol) const {
   if (auto known = symbolSources.find(symbol); known != symbolSources.end())
     return known->second;
+  if (auto given = countedSizes.find(symbol); given != countedSizes.end())
+    return given->second;
   if (llvm::all_of(symbol, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
     return std::nullopt;
   return SizeText(symbol,

@@ -6,15 +6,19 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Callable
+from typing import Any
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._decomp import decompositions
 from torch._subclasses import FakeTensorMode
 
 import gnnc
+from gnnc.torch import _fused_cells
 from gnnc.torch._fused_cells import shapes_of_cells
-from torch_modules import TorchTest, graph
+from torch_modules import Of, TorchTest, graph
 
 FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "joined": lambda x: torch.hstack([x, torch.column_stack([x, x[:, 0]]), x.tile(2), torch.fliplr(x)]),
@@ -95,6 +99,22 @@ class FunctionsTest(TorchTest):
             self.assertEqual(nn.GRUCell(8, 4, device="cuda")(x, h).shape, (5, 4))
             self.assertEqual(nn.LSTMCell(8, 4, device="cuda")(x, (h, h))[1].shape, (5, 4))
         self.assertEqual(torch._C._dispatch_has_kernel_for_dispatch_key(name, key), before)
+
+    def test_last_states_have_shapes(self) -> None:
+        """Where torch gives those of an LSTM's layer an axis too many."""
+        layer = decompositions.one_layer_lstm
+
+        def longer(*args: Any, **kwargs: Any) -> Any:
+            out, last = layer(*args, **kwargs)
+            return out, tuple(each.unsqueeze(0) for each in last)
+
+        lstm = nn.LSTM(3, 2, bidirectional=True)
+        module = Of(lambda x: lstm(torch.stack([x, x.sin()]))[1][0].sum(0))
+        module.lstm = lstm
+        x, _ = graph(7, 12)
+        with mock.patch.object(_fused_cells, "_layer", longer):
+            own = gnnc.compile(module)(x)
+        torch.testing.assert_close(own, module(x))
 
     def test_angles_have_the_digits_of_their_type(self) -> None:
         module = Summed(lambda x: torch.atan2(x[:, :2], x[:, 1:]))

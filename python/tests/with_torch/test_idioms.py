@@ -72,6 +72,10 @@ if torch.__version__ >= torch.torch_version.TorchVersion("2.15"):  # before, dis
     IN_CORE += (densities,)
 
 
+def labelled(y: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+    return F.mse_loss(y[mask], labels[mask]) + (y[mask] * labels[mask]).sum()
+
+
 class Tables(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -110,6 +114,34 @@ class IdiomsTest(TorchTest):
         first.__exit__(None, None, None)
         second.__exit__(None, None, None)
         self.assertEqual(before, (torch.take_along_dim, Tensor.take_along_dim, F.gaussian_nll_loss))
+
+    def test_missing_labels(self) -> None:
+        """Rows that a mask leaves out have no part in gradients, whatever they are; nor has a mean of no rows."""
+        x, labels = torch.randn(9, 3), torch.randn(9, 2)
+        labels[[1, 4], [0, 1]] = torch.nan
+        classes = torch.full((9,), -100)
+        cases = {
+            "elements": (lambda y, t, c: labelled(y, t, t == t), 2),
+            "rows": (lambda y, t, c: labelled(y[:, 0], t[:, 0], t[:, 0].isfinite()), 2),
+            "none": (lambda y, t, c: F.cross_entropy(y, c), 4),
+        }
+        for name, (loss, width) in cases.items():
+            with self.subTest(name):
+                layer = nn.Linear(3, width)
+                eager = Of(lambda x, t, c, loss=loss, layer=layer: loss(layer(x), t, c))
+                eager.layer = layer
+                found = []
+                for each in (eager, gnnc.compile(eager)):
+                    y = each(x, labels, classes)
+                    found.append((y, *torch.autograd.grad(y, list(layer.parameters()))))
+                for own, expected in zip(found[1], found[0]):
+                    torch.testing.assert_close(own, expected, equal_nan=True)
+
+    def test_largest_numbers_of_64_bits(self) -> None:
+        x = torch.tensor([[1e39, torch.inf, -1e300], [torch.nan, -torch.inf, 1.0]]).double().repeat(4, 1)
+        module = Of(lambda x: (torch.isinf(x).double(), torch.isfinite(x).double(), torch.nan_to_num(x)))
+        for own, expected in zip(gnnc.compile(module)(x), module(x)):
+            torch.testing.assert_close(own, expected)
 
     def test_bags_with_padding_are_refused(self) -> None:
         table = torch.randn(12, 4)

@@ -204,6 +204,21 @@ class SeeingUnmasked(nn.Module):
         return ((rows @ rows.transpose(1, 2)) @ rows)[mask]
 
 
+class LearntGraph(nn.Module):
+    """A matrix of all pairs of nodes, the same for each batch, beside a list of edges; [batch, channels, nodes, time]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.mix = nn.Conv2d(2, 4, (1, 2)), nn.Conv2d(12, 4, (1, 1))
+        self.first, self.second = nn.Linear(6, 3), nn.Linear(6, 3)
+
+    def forward(self, x: Tensor, places: Tensor, edges: Tensor) -> Tensor:
+        graph = F.softmax(F.relu(self.first(places) @ self.second(places).t()), dim=1)
+        h = self.conv(F.pad(x, (2, 0, 0, 0)))
+        listed = torch.zeros_like(h).index_add(2, edges[1], h[:, :, edges[0]])
+        return self.mix(torch.cat([h, listed, torch.einsum("ncvl,vw->ncwl", h, graph)], 1))
+
+
 class Folded(nn.Module):
     """Sums of pairs whose other side was made one axis with another."""
 
@@ -368,6 +383,19 @@ class PairsTest(unittest.TestCase):
             (torch.randn(17, 16), edges, batch_of(5, 3, 9)),
             (torch.randn(12, 16), edges[:, :9], batch_of(1, 4, 1, 6)),
         )
+
+    def test_matrices_of_all_batches(self) -> None:
+        module = LearntGraph()
+        fast = gnnc.torch.compile(module)
+        for batch, nodes in ((3, 11), (4, 9), (2, 20)):
+            x, places = torch.randn(batch, 2, nodes, 5), torch.randn(nodes, 6)
+            inputs = (x, places, torch.randint(nodes, (2, 3 * nodes)))
+            found = []
+            for each in (module, fast):
+                y = each(*inputs)
+                found.append((y, *torch.autograd.grad(y.square().sum(), list(module.parameters()))))
+            for own, expected in zip(found[1], found[0]):
+                torch.testing.assert_close(own, expected, rtol=1e-4, atol=1e-4)
 
     def test_what_is_behind_the_elements_is_seen_by_nobody(self) -> None:
         inputs = (torch.randn(17, 16), batch_of(5, 3, 9))
