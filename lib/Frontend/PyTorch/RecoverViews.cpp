@@ -40,9 +40,14 @@ Tensor Recover::withAxis(Tensor x, size_t dim) {
     if (own.empty()) {
       x.value = program.merge(x.value, {}, one);
     } else {
-      int last = own.back(), again = program.newAxis(program.sizeOf(last), program.hintOf(last));
-      x.value = program.split(x.value, last, {again, one});
-      rename(program, x.dims, last, again);
+      // Not the columns of a table: they stay an axis that edges can take the place of.
+      auto isOfColumns = [&](const Operation &each) {
+        return each.op == Op::Concat && each.operands.size() > 1 && program.axis(each.axes.back()) == own.back();
+      };
+      int split = own.size() > 1 && llvm::any_of(program.operations, isOfColumns) ? own.front() : own.back();
+      int again = program.newAxis(program.sizeOf(split), program.hintOf(split));
+      x.value = program.split(x.value, split, {again, one});
+      rename(program, x.dims, split, again);
     }
     each = {Kind::Axis, one, 1};
   } else if (each.kind == Kind::Repeat) {
