@@ -271,7 +271,7 @@ def backward(start: nn.Module, inputs: Inputs, device: str, clock: Clock) -> dic
     model = copy.deepcopy(start)
     fast = gnnc.compile(model, inputs)
     fast(*inputs)
-    known = fast.__dict__["_last"]
+    known = vars(fast)["_gnnc"].last
     executor = known.executor
     found = known.known(inputs)
     assert found is not None, "the graph should be known"

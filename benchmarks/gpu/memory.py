@@ -56,7 +56,7 @@ def measure(step: Callable[[], None], device: str, rounds: int) -> str:
 
 
 def plans_of(fast: Any) -> list[dict[str, float]]:
-    return fast.__dict__["_specializations"][0].executor.library.description.document["plans"]
+    return vars(fast)["_gnnc"].specializations[0].executor.library.description.document["plans"]
 
 
 def curve(name: str, depth: int | None, scale: float, device: str, rounds: int) -> None:

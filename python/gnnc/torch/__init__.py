@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from ._api import compile, export
+from ._compiled import CompiledModule
 from ._loader import Loader
-from ._module import CompiledModule, Options
+from ._module import Options
 from ._optimize import optimize
 
 __all__ = ["CompiledModule", "Loader", "Options", "compile", "export", "optimize"]

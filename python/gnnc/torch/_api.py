@@ -20,8 +20,9 @@ from .._errors import CompileError, Error
 from .._library import Library
 from . import _arranged, _containers, _export, _force_field, _lazy
 from ._alone import alone
-from ._effects import FirstCallFills
-from ._module import CompiledModule, Options, compiler_options
+from ._compiled import CompiledModule
+from ._made import FirstCallFills
+from ._module import Options, compiler_options
 
 
 def _arguments(inputs: Any, kwargs: Mapping[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -100,7 +101,7 @@ def compile(
     if inputs is not None or kwargs:
         args, named = _arguments(() if inputs is None else inputs, kwargs)
         try:
-            result._prepare(args, named)
+            vars(result)["_gnnc"].prepare(args, named)
         except FirstCallFills:
             pass  # compiled after that call
     return result

@@ -38,10 +38,28 @@ class Call(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
-        if not torch.is_grad_enabled():
-            return _backward(ctx, *cotangents)
-        # A graph of the derivative is made.
-        return _backward_once(ctx, *cotangents) if ctx.known[0].pull_back is None else _backward_again(ctx, *cotangents)
+        try:
+            if not torch.is_grad_enabled():
+                return _backward(ctx, *cotangents)
+            # A graph of the derivative is made.
+            again = ctx.known[0].pull_back is not None
+            return _backward_again(ctx, *cotangents) if again else _backward_once(ctx, *cotangents)
+        except RuntimeError as error:
+            if any(map(_is_batch, cotangents)):
+                raise Error(
+                    "gradients of a compiled module: expected one cotangent, found a batch of them "
+                    "(is_grads_batched=True, vectorize=True): take them one after another, or with torch.func.jacrev",
+                    4,
+                ) from error
+            raise
+
+
+def _is_batch(cotangent: Tensor | None) -> bool:
+    """Whether it stands for several, and has no memory of its own."""
+    if cotangent is None:
+        return False
+    keys = torch._C._dispatch_keys(cotangent)
+    return any(keys.has(torch._C._dispatch_key_parse(name)) for name in ("Batched", "FuncTorchBatched"))
 
 
 def _backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:

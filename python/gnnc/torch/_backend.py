@@ -23,7 +23,7 @@ import torch._dynamo
 from torch import Tensor, fx, nn
 
 from .._errors import Error
-from ._module import CompiledModule
+from ._module import Runner
 
 torch._dynamo.config.capture_dynamic_output_shape_ops = True
 torch._dynamo.config.capture_scalar_outputs = True
@@ -122,7 +122,7 @@ def backend(graph: fx.GraphModule, example: Sequence[Any]) -> Callable[..., Any]
     if not _has_indices(example) or any(isinstance(given, Tensor) and 0 in given.shape for given in example):
         return graph.forward
     captured = _Captured(graph, example)
-    compiled: CompiledModule | None = CompiledModule(captured)
+    compiled: Runner | None = Runner(captured)
 
     def run(*arguments: Any) -> Any:
         nonlocal compiled
@@ -137,7 +137,7 @@ def backend(graph: fx.GraphModule, example: Sequence[Any]) -> Callable[..., Any]
         try:
             return compiled(*given)
         except Error as error:
-            if compiled.__dict__["_specializations"]:
+            if compiled.specializations:
                 raise  # it ran before: this is about the arguments
             warnings.warn(f"gnnc leaves a graph to PyTorch: {error}", stacklevel=2)
             compiled = None

@@ -11,7 +11,7 @@ import operator
 import random
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,9 @@ from torch.utils import _pytree as pytree
 
 from .._errors import Error
 from ._kept import KeptTensors, can_be_result
-from ._reads import GLOBAL_HOOKS, Reads, is_plain, members_of, recorded
+from ._made import FirstCallFills, Made
+from ._outside import Change, Outside, has_same
+from ._reads import GLOBAL_HOOKS, Reads, is_plain, members_of, path_of, recorded
 from ._scripts import Interpreted
 from ._thread_patches import ThreadPatch
 
@@ -45,11 +47,6 @@ def memory_of(module: nn.Module) -> set[int]:
         values += [value for value in vars(each).values() if isinstance(value, (Tensor, list, tuple, dict))]
         found.update(address_of(leaf) for leaf in pytree.tree_leaves(values) if isinstance(leaf, Tensor))
     return found - {0}
-
-
-def _path(module: nn.Module, member: nn.Module) -> str:
-    path = next((path for path, each in module.named_modules() if each is member), "")
-    return path or type(member).__name__
 
 
 def check_hooks(model: nn.Module) -> None:
@@ -85,7 +82,7 @@ def _watched_hooks(model: nn.Module) -> Iterator[None]:
             if result is None and versions == [each._version for each in tensors] and before == vars(member):
                 kind = "pre-hook" if pre else "forward hook"
                 raise Error(
-                    f"'{_path(model, member)}' has a {kind}, '{getattr(hook, '__qualname__', type(hook).__name__)}', which "
+                    f"'{path_of(model, member)}' has a {kind}, '{getattr(hook, '__qualname__', type(hook).__name__)}', which "
                     "returns nothing: compiled code calls no Python, so what it does else would be done once"
                 )
             return result
@@ -106,11 +103,6 @@ def _watched_hooks(model: nn.Module) -> Iterator[None]:
                 hooks[key] = hook
 
 
-class FirstCallFills(Error):
-    """What the module's first call computes is kept for all others: that call is the module's own, and then there is
-    something to compile."""
-
-
 class Watcher:
     """Of one trace of a module: what Python did that its program does not do."""
 
@@ -124,11 +116,15 @@ class Watcher:
             for name, value in own.items()
             if type(value) in (list, dict, set) and not name.startswith("_")
         }
+        self.made = Made(model, self.members, inputs)
+        self._outside = Outside(self.members)
         self._random = random.getstate()
         self._numpy = _numpy_state()
 
     def restore(self) -> None:
-        """All attributes as they were before."""
+        """All attributes as they were before, and what is outside the module."""
+        self._outside.restore()
+        self.made.restore()
         for each, before in zip(self.members, self._attributes):
             own = vars(each)
             for name in [name for name in own if name not in before]:
@@ -137,7 +133,7 @@ class Watcher:
                 if own.get(name, self) is not value:
                     own[name] = value
         for value, before in self._contents.values():
-            if value != before:
+            if not has_same(value, before):
                 value.clear()
                 value.extend(before) if isinstance(value, list) else value.update(before)
 
@@ -161,22 +157,29 @@ class Watcher:
                 (results if can_be and not is_read_first else kept).append((member, name))
             if is_plain(value) and is_plain(before.get(name)) and before.get(name) != value:
                 warnings.warn(
-                    f"gnnc: '{_path(self.model, member)}' sets '{name}' in forward ({before.get(name)!r} before, then "
+                    f"gnnc: '{path_of(self.model, member)}' sets '{name}' in forward ({before.get(name)!r} before, then "
                     f"{value!r}), which compiled code does not",
                     stacklevel=2,
                 )
         for each, own in zip(self.members, self._attributes):
             for name, value in own.items():
-                leaves = pytree.tree_leaves(value) if id(value) in self._contents else []
-                if any(isinstance(leaf, FakeTensor) for leaf in leaves):
+                if id(value) not in self._contents:
+                    continue
+                if any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves(value)):
                     kept.append((each, name))
-        if kept:
+                elif not has_same(value, self._contents[id(value)][1]):
+                    what = f"'{path_of(self.model, each)}' changes what '{name}' contains in forward"
+                    warnings.warn(f"gnnc: {what}, which compiled code does not", stacklevel=2)
+        outside = self._outside.changes()
+        if kept or outside:
             self.restore()
+        for change in outside:
+            self._check_outside(change)
         for member, name in kept:
             if not self._follows_from_graph(member, name):
                 kind = FirstCallFills if self._is_filled_once(member, name) else Error
                 raise kind(
-                    f"'{_path(self.model, member)}' keeps a tensor in '{name}' for later, which compiled code does not: "
+                    f"'{path_of(self.model, member)}' keeps a tensor in '{name}' for later, which compiled code does not: "
                     "return it, and pass it as an argument to the next call"
                 )
         if random.getstate() != self._random or _numpy_state() != self._numpy:
@@ -188,8 +191,18 @@ class Watcher:
         if results:
             member, name = results[0]
             raise KeptTensors(
-                f"'{_path(self.model, member)}' keeps a tensor in '{name}' for later",
+                f"'{path_of(self.model, member)}' keeps a tensor in '{name}' for later",
                 [(self._place(member), name) for member, name in results],
+            )
+
+    def _check_outside(self, change: Change) -> None:
+        name = type(self.model).__name__
+        if not change.has_tensors():
+            warnings.warn(f"gnnc: forward of {name} changes {change}, which compiled code does not", stacklevel=3)
+        elif not self._is_made_from_graph(change.what):
+            raise Error(
+                f"forward of {name} keeps a tensor in {change.what} for later, which compiled code does not: return it, and "
+                "pass it as an argument to the next call"
             )
 
     def _place(self, member: nn.Module) -> int:
@@ -201,7 +214,24 @@ class Watcher:
         if self._inputs is None:
             return False
         with torch.random.fork_rng():
-            return self._is_same_for_other_numbers(member, name)
+            place = self._place(member)
+            return self._is_same_for_other_numbers(lambda twin: vars(members_of(twin)[place]).get(name))
+
+    def _is_made_from_graph(self, what: str) -> bool:
+        """The same of what is kept outside the module."""
+
+        def kept(_: nn.Module) -> Any:
+            found = next((each for each in self._outside.changes() if each.what == what), None)
+            self._outside.restore()
+            return None if found is None else pytree.tree_leaves(found.now)
+
+        if self._inputs is None:
+            return False
+        try:
+            with torch.random.fork_rng():
+                return self._is_same_for_other_numbers(kept)
+        finally:
+            self._outside.restore()
 
     def _is_filled_once(self, member: nn.Module, name: str) -> bool:
         """Whether it was None, a first call puts a tensor without a gradient there, and a second one leaves it."""
@@ -221,9 +251,9 @@ class Watcher:
             return False
         return vars(members_of(twin)[place]).get(name) is first
 
-    def _is_same_for_other_numbers(self, member: nn.Module, name: str) -> bool:
+    def _is_same_for_other_numbers(self, read: Callable[[nn.Module], Any]) -> bool:
+        """Of what a module has kept."""
         assert self._inputs is not None
-        place = self._place(member)
         found = []
         try:
             for _ in range(2):
@@ -234,7 +264,7 @@ class Watcher:
                         if tensor.is_floating_point():
                             tensor.uniform_(0.5, 1.5)
                     twin(*args, **kwargs)
-                kept = pytree.tree_leaves(vars(members_of(twin)[place]).get(name))
+                kept = pytree.tree_leaves(read(twin))
                 found.append([leaf for leaf in kept if isinstance(leaf, Tensor)])
         except Exception:  # modules may refuse to be copied, or such numbers
             return False
@@ -281,7 +311,12 @@ def watched_trace(
     watcher = Watcher(model, (args, kwargs))
     try:
         with recorded(model, reads) as recorder, _watched_hooks(model), _without_gradient_hooks():
-            yield assigned
+            try:
+                yield assigned
+            except Exception as error:
+                watcher.made.check(recorder.written, error)
+                raise
+            watcher.made.check(recorder.written)
         for (_, name), (member, value) in recorder.written.items():
             if name in member._buffers and isinstance(value, Tensor):
                 assigned.add((id(member), name))

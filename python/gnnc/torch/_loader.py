@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from .._errors import Error
-from ._module import CompiledModule
+from ._compiled import CompiledModule
 
 _END = object()
 
@@ -132,9 +132,9 @@ class Loader:
     def _prefetch(self, batch: Any) -> None:
         given = self.arguments(batch)
         if isinstance(given, Mapping):
-            self.model.prefetch(**given)
+            vars(self.model)["_gnnc"].prefetch(**given)
         else:
-            self.model.prefetch(*given)
+            vars(self.model)["_gnnc"].prefetch(*given)
 
 
 def _arguments(batch: Any) -> Any:

@@ -1,11 +1,9 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiled modules: what `gnnc.compile` returns."""
+"""What compiles a module for its calls, and runs them."""
 
 from __future__ import annotations
 
-import copy
-import itertools
 import os
 import tempfile
 import warnings
@@ -42,6 +40,8 @@ from ._branches import Sides
 from ._executor import Bound, Executor, same_constant
 from ._few import Few, has_few, kind_of
 from ._grids import Restored
+from ._hooked import hooked_weights
+from ._made import FirstCallFills
 from ._partial import Partials
 from ._parts import PartGraphs
 from ._reads import members_of, variables_of
@@ -136,7 +136,10 @@ class Specialization:
         self.place = place  #: its number among those of its module
         self.flags: list[str] = []  #: options that it was compiled with; empty: those of its module
         switches = (_PRECISION,) if example.device.type == "cuda" else ()
-        self.state = State(module, example.modes, artifact.integers, artifact.reads, switches, artifact.kept.places)
+        #: Attributes that hooks assign before a layer is called.
+        self.hooked = hooked_weights(members_of(module))
+        assigned = [*artifact.kept.places, *[(each.number, each.name) for each in self.hooked]]
+        self.state = State(module, example.modes, artifact.integers, artifact.reads, switches, assigned)
         #: Attributes that a call assigns.
         self.kept = [(self.state.members[number], name) for number, name in artifact.kept.places]
         self.example, self.artifact = example, artifact
@@ -147,6 +150,7 @@ class Specialization:
         #: The only output is the result; nothing else comes of a call.
         self.single = artifact.outputs == [0] and artifact.output_tree.is_leaf()
         self.single = self.single and not training and not artifact.output_types and not artifact.kept
+        self.single = self.single and not self.hooked
         #: The number of arguments, where all are positional and none is a list or a dict; else -1.
         args, kwargs = pytree.tree_unflatten(list(range(len(example.types))), example.tree)
         flat = not kwargs and list(args) == list(range(len(args)))
@@ -271,6 +275,8 @@ class Specialization:
         if bound is not None:
             for (owner, name), value in zip(self.kept, values):
                 vars(owner)[name] = value
+            for each in self.hooked:
+                each.renew()
         return result
 
     def results(self, outputs: Sequence[Tensor], given: Sequence[Any], bound: Bound | None) -> tuple[Any, list[Any]]:
@@ -292,127 +298,53 @@ class Specialization:
         return self.artifact.kept.split(results) if self.kept else (results, [])
 
 
-class CompiledModule(nn.Module):
-    """A module whose `forward` runs compiled code. It has the same parameters, buffers, submodules and attributes as the
-    module that was compiled (the same objects): optimisers, `state_dict`, `to` and `train` work on both.
-
-    `train()` and `eval()` are two compilations, each made when it is first needed. So is one after a submodule was
-    replaced, parameters that were one are two, or a buffer of integers has other numbers. Hooks of submodules do not
-    run. What `forward` does must not change otherwise (sizes of graphs apart): Python code runs only when it is compiled.
-    """
-
-    _last: Specialization | None  #: what ran last
+class Runner:
+    """Runs the calls of a module in compiled code. It compiles for a mode and a kind of arguments when they first come."""
 
     def __init__(self, module: nn.Module, options: Options | None = None) -> None:
-        super().__init__()
-        # The same dicts, so that whatever is done to one is done to both; the module itself is no submodule.
-        self.__dict__["_module"] = module
-        for kind in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
-            self.__dict__[kind] = module.__dict__[kind]
-        self.__dict__["training"] = module.training
-        self.__dict__["_options"] = options or Options()
-        self.__dict__["_examples"] = []  # what it is compiled for instead of arguments like these
-        self._start()
+        self.module, self.options = module, options or Options()
+        self.examples: list[Example] = []  #: what it is compiled for instead of arguments like these
+        self.specializations: list[Specialization] = []
+        self.last: Specialization | None = None  #: what ran last
+        self.uncompiled: set[tuple[Any, ...]] = set()  #: sides of branches that are refused
+        self.handle = _operator.register(self)
+        self._refused: set[tuple[Any, ...]] = set()
+        self._few: set[tuple[Any, ...]] = set()  # calls with hardly any elements that are refused
+        self._others: dict[Any, Runner] = {}  # those with an axis moved, by what this one is called with
+        self._by_layout: dict[Any, Runner] = {}  # those that are given what containers have in them
+        self._by_numbers: dict[Any, tuple[frozenset[int], Runner]] = {}  # those to which some integers are sizes, and which
+        self._constant: set[tuple[Any, ...]] = set()  # where that is refused
+        self._types: dict[Any, list[torch.dtype | None] | None] = {}  # of results under autocast
+        self._by_precision: dict[torch.dtype, Runner] = {}  # those for autocast, by its type
+        self._mixed: Runner | None = None  # which ran the last call under autocast
+        self._unmoved: set[tuple[Any, ...]] = set()  # arguments whose axes cannot be moved
+        self._warned = False  # that sizes are compiled in
 
-    def _start(self) -> None:
-        self.__dict__["_specializations"] = []
-        self.__dict__["_last"] = None
-        self.__dict__["_refused"] = set()
-        self.__dict__["_few"] = set()  # calls with hardly any elements that are refused
-        self.__dict__["_others"] = {}  # compiled modules with an axis moved, by what this one is called with
-        self.__dict__["_by_layout"] = {}  # compiled modules that are given what containers have in them
-        self.__dict__["_by_numbers"] = {}  # compiled modules to which some integers are sizes, and which
-        self.__dict__["_constant"] = set()  # where that is refused
-        self.__dict__["_uncompiled"] = set()  # sides of branches that are refused
-        self.__dict__["_types"] = {}  # of results under autocast
-        self.__dict__["_by_precision"] = {}  # compiled modules for autocast, by its type
-        self.__dict__["_mixed"] = None  # which ran the last call under autocast
-        self.__dict__["_unmoved"] = set()  # where that is refused
-        self.__dict__["_warned"] = False  # that sizes are compiled in
-        self.__dict__["_handle"] = _operator.register(self)
+    @property
+    def training(self) -> bool:
+        return self.module.training
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            return getattr(self.__dict__["_module"], name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        # Attributes are the module's; parameters, buffers and submodules are both's.
-        own = vars(self)
-        if name == "training" and "_module" in own:
-            own["_module"].training = value
-        if (
-            "_module" not in own
-            or name in own
-            or hasattr(type(self), name)
-            or isinstance(value, (nn.Module, nn.Parameter))
-        ):
-            super().__setattr__(name, value)
-        else:
-            setattr(own["_module"], name, value)
-
-    def __delattr__(self, name: str) -> None:
-        own = vars(self)
-        if "_module" in own and name not in own and name in vars(own["_module"]):
-            delattr(own["_module"], name)
-        else:
-            super().__delattr__(name)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What was compiled is compiled again where it is needed, or found in the cache.
-        left_out = {
-            "_specializations",
-            "_last",
-            "_refused",
-            "_others",
-            "_by_layout",
-            "_by_numbers",
-            "_constant",
-            "_types",
-            "_by_precision",
-            "_mixed",
-        }
-        left_out |= {"_few", "_uncompiled", "_unmoved", "_warned", "_handle"}
-        return {name: value for name, value in self.__dict__.items() if name not in left_out}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        module = self.__dict__["_module"]
-        for kind in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
-            self.__dict__[kind] = module.__dict__[kind]
-        self._start()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule:
-        result = CompiledModule(copy.deepcopy(self.__dict__["_module"], memo), self.__dict__["_options"])
-        memo[id(self)] = result
-        # Objects are shared: they hold no parameters.
-        for known in self.__dict__["_specializations"]:
-            if not known.state.is_current():
-                continue
-            library, options = known.executor.library, self.__dict__["_options"]
-            module, example = result.__dict__["_module"], known.example
-            copied = Specialization(module, example, known.artifact, library, options, known.place)
-            result.__dict__["_specializations"].append(copied)
+    def copied(self, module: nn.Module) -> Runner:
+        """The same of a copy of the module. Objects are shared: they hold no parameters."""
+        result = Runner(module, self.options)
+        for known in self.specializations:
+            if known.state.is_current():
+                library = known.executor.library
+                made = Specialization(module, known.example, known.artifact, library, self.options, known.place)
+                result.specializations.append(made)
         return result
 
-    def train(self, mode: bool = True) -> CompiledModule:
-        super().train(mode)
-        self.__dict__["_module"].training = mode
-        return self
+    def lines(self) -> list[str]:
+        """What has been compiled, a line for each."""
+        return [summary(known) for each in self._all() for known in each.specializations]
 
-    def __repr__(self) -> str:
-        module = self.__dict__["_module"]
-        lines = [f"gnnc.compile({type(module).__name__})"]
-        for each in self._all():
-            for known in each.__dict__["_specializations"]:
-                lines.append("  " + summary(known))
-        return "\n".join(lines)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(args, kwargs)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         # As a part of what this thread compiles, or under torch.func.vmap.
         if (_export.is_exporting() and not _alone.is_another()) or _has_transforms():
-            return self.__dict__["_module"](*args, **kwargs)
+            return self.module(*args, **kwargs)
         if _alone.is_compiling():
             if _containers.has_containers(args, kwargs):
                 other, given = self._of_containers(args, kwargs)
@@ -420,7 +352,7 @@ class CompiledModule(nn.Module):
             leaves, tree = pytree.tree_flatten((args, kwargs))
             other = self._other(leaves, tree)
             return _operator.traced(self, leaves, tree) if other is None else self._call_other(other, leaves)
-        last = self._last
+        last = self.last
         # The way of a training loop: the same graph again.
         if last is not None and not kwargs and len(args) == last.positional:
             if not torch.is_autocast_enabled(last.device_type):
@@ -434,7 +366,7 @@ class CompiledModule(nn.Module):
         if _containers.has_containers(args, kwargs):
             other, given = self._of_containers(args, kwargs)
             return other(*given)
-        last = self.__dict__["_last"]
+        last = self.last
         leaves: Sequence[Any]
         if last is not None and len(args) == last.positional and not kwargs and all(map(_is_tensor, args)):
             leaves, tree = args, last.example.tree
@@ -443,61 +375,61 @@ class CompiledModule(nn.Module):
         device = _device_of(leaves)
         if torch.is_autocast_enabled(device):
             return self._under_autocast(device, args, kwargs)
-        self.__dict__["_mixed"] = None  # calls to come are like this one
-        refused = self.__dict__["_refused"]
-        if refused and (*modes_of(self.__dict__["_module"]), len(leaves)) in refused:
-            return self.__dict__["_module"](*args, **kwargs)
+        self._mixed = None  # calls to come are like this one
+        refused = self._refused
+        if refused and (*modes_of(self.module), len(leaves)) in refused:
+            return self.module(*args, **kwargs)
         other = self._other(leaves, tree)
         if other is not None:
             return self._call_other(other, leaves)
-        if self.__dict__["_by_numbers"]:
+        if self._by_numbers:
             places, other = self._sized(leaves, tree)
             if other is not None:
                 try:
                     return self._call_sized(other, leaves, tree, places)
                 except Error:  # such as a slice that ends behind the end: compiled in
                     pass
-        whole = self.__dict__["_options"].part is None
+        whole = self.options.part is None
         if last is None or not last.is_for(leaves, tree):
             if self._is_refused_few(leaves, tree) or self._runs_itself_on_a_side(leaves, tree):
-                return self.__dict__["_module"](*args, **kwargs)
+                return self.module(*args, **kwargs)
             try:
-                found = self._prepare(args, kwargs)
-                if isinstance(found, CompiledModule):
+                found = self.prepare(args, kwargs)
+                if isinstance(found, Runner):
                     return self._call(args, kwargs)  # which knows it now
                 last = found
-            except _effects.FirstCallFills:
-                return self.__dict__["_module"](*args, **kwargs)
+            except FirstCallFills:
+                return self.module(*args, **kwargs)
             except Error as error:
                 if whole and has_few(leaves):
-                    if not self.__dict__["_few"] and not self.__dict__["_specializations"]:
-                        name = type(self.__dict__["_module"]).__name__
+                    if not self._few and not self.specializations:
+                        name = type(self.module).__name__
                         message = f"gnnc leaves calls of {name} with hardly any elements to PyTorch: {error}"
                         warnings.warn(message, stacklevel=2)
-                    self.__dict__["_few"].add((*modes_of(self.__dict__["_module"]), tree, *kind_of(leaves)))
-                    return self.__dict__["_module"](*args, **kwargs)
+                    self._few.add((*modes_of(self.module), tree, *kind_of(leaves)))
+                    return self.module(*args, **kwargs)
                 other = self._sides(leaves, tree)
                 if other:
-                    self.__dict__["_uncompiled"].update(other)
-                    return self.__dict__["_module"](*args, **kwargs)
-                if not self.__dict__["_options"].fall_back:
+                    self.uncompiled.update(other)
+                    return self.module(*args, **kwargs)
+                if not self.options.fall_back:
                     raise
-                module, mode = self.__dict__["_module"], "training" if self.training else "evaluation"
+                module, mode = self.module, "training" if self.training else "evaluation"
                 message = f"gnnc leaves {type(module).__name__} to PyTorch in {mode} mode: {error}"
                 result, compiled = self._by_parts(args, kwargs)
                 refused.add((*modes_of(module), len(leaves)))
                 message += f"; compiled in it: {', '.join(compiled)}" if compiled else ""
                 warnings.warn(message, stacklevel=2)
                 return result
-            self.__dict__["_last"] = last
+            self.last = last
         if whole and self._differs(last, leaves, args, kwargs):
-            return self.__dict__["_module"](*args, **kwargs)
+            return self.module(*args, **kwargs)
         try:
             bound = last.executor.bind(leaves)
         except EmptyListError:  # a branch for empty graphs, or the module's own error
             if not whole:
                 raise
-            return self.__dict__["_module"](*args, **kwargs)
+            return self.module(*args, **kwargs)
         operands = last.executor.operands(bound, leaves, last.parameters())
         return last.result(_autograd.call(last.executor, bound, operands), leaves, bound)
 
@@ -508,34 +440,32 @@ class CompiledModule(nn.Module):
         if last.few.kind(leaves) is None:
             return False
         with _alone.alone():  # the module may be run on copies of its buffers
-            return last.few.differs(last, self.__dict__["_module"], leaves, args, kwargs)
+            return last.few.differs(last, self.module, leaves, args, kwargs)
 
     def prefetch(self, *args: Any, **kwargs: Any) -> None:
-        """Prepares the graph of a call to come, in another thread if that is where it is called: the call then finds it,
-        if it is given the same index tensors, unchanged. Does nothing for arguments that the module was not compiled
-        for. What is wrong with a graph is said by the call."""
+        """As CompiledModule has it."""
         # No state is looked at or written: another thread may be calling, under an autocast that this one is not under.
-        mixed = self.__dict__["_mixed"]
+        mixed = self._mixed
         if mixed is not None and mixed is not self:
             return mixed.prefetch(*args, **kwargs)
         if _containers.has_containers(args, kwargs):
             layout = _containers.layout_of(args, kwargs)
-            other = self.__dict__["_by_layout"].get(layout)
+            other = self._by_layout.get(layout)
             if other is not None and other.training == self.training:
                 other.prefetch(*_containers.spread(args, kwargs, layout))
             return
         leaves, tree = pytree.tree_flatten((args, kwargs))
         other = self._other(leaves, tree)
         if other is not None:
-            other.prefetch(*_arranged.to_front(leaves, other.__dict__["_module"].arrangement.arguments))
+            other.prefetch(*_arranged.to_front(leaves, other.module.arrangement.arguments))
             return
-        places, sized = self._sized(leaves, tree) if self.__dict__["_by_numbers"] else (frozenset(), None)
+        places, sized = self._sized(leaves, tree) if self._by_numbers else (frozenset(), None)
         if sized is not None:
             given, named = pytree.tree_unflatten(_numbers.as_sizes(leaves, places), tree)
             sized.prefetch(*given, **named)
             return
-        last: Specialization | None = self.__dict__["_last"]
-        known = self.__dict__["_specializations"] if last is None else [last, *self.__dict__["_specializations"]]
+        last: Specialization | None = self.last
+        known = self.specializations if last is None else [last, *self.specializations]
         found = next((each for each in known if each.accepts(leaves, tree)), None)
         if found is not None and not has_few(leaves):
             try:
@@ -545,52 +475,51 @@ class CompiledModule(nn.Module):
 
     def _is_refused_few(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether nothing could be compiled for such a call, which has hardly any elements."""
-        few = self.__dict__["_few"]
-        if not few or (*modes_of(self.__dict__["_module"]), tree, *kind_of(leaves)) not in few:
+        few = self._few
+        if not few or (*modes_of(self.module), tree, *kind_of(leaves)) not in few:
             return False
-        return not any(each.is_for(leaves, tree) for each in self.__dict__["_specializations"])
+        return not any(each.is_for(leaves, tree) for each in self.specializations)
 
     def _sides(self, leaves: Sequence[Any], tree: Any) -> list[tuple[Any, ...]]:
         """Of what was compiled for other sides of branches than these arguments take: which these take."""
-        known = self.__dict__["_specializations"]
+        known = self.specializations
         found = [each.other_side(leaves, tree) for each in known if each.artifact.branches is not None]
         return [each for each in found if each is not None]
 
     def _runs_itself_on_a_side(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether branches take a side that is refused."""
-        refused = self.__dict__["_uncompiled"]
+        refused = self.uncompiled
         return bool(refused) and not refused.isdisjoint(self._sides(leaves, tree))
 
-    def _sized(self, leaves: Sequence[Any], tree: Any) -> tuple[frozenset[int], CompiledModule | None]:
+    def _sized(self, leaves: Sequence[Any], tree: Any) -> tuple[frozenset[int], Runner | None]:
         """The compiled module for arguments like these to which some integers are sizes, and which."""
-        places, other = self.__dict__["_by_numbers"].get(_kinds(leaves, tree), (frozenset(), None))
+        places, other = self._by_numbers.get(_kinds(leaves, tree), (frozenset(), None))
         return places, other if all(_numbers.is_number(leaves[place]) for place in places) else None
 
-    def _all(self) -> Iterator[CompiledModule]:
+    def _all(self) -> Iterator[Runner]:
         """This, and those that run some of its calls."""
         yield self
-        sized = [other for _, other in self.__dict__["_by_numbers"].values()]
-        others = (self.__dict__[kind].values() for kind in ("_others", "_by_layout", "_by_precision"))
-        for each in (*itertools.chain(*others), *sized):
+        sized = [other for _, other in self._by_numbers.values()]
+        for each in (*self._others.values(), *self._by_layout.values(), *self._by_precision.values(), *sized):
             yield from each._all()
 
-    def _call_sized(self, other: CompiledModule, leaves: Sequence[Any], tree: Any, places: frozenset[int]) -> Any:
-        other.__dict__["training"] = other.__dict__["_module"].training = self.__dict__["_module"].training
+    def _call_sized(self, other: Runner, leaves: Sequence[Any], tree: Any, places: frozenset[int]) -> Any:
+        other.module.training = self.module.training
         args, kwargs = pytree.tree_unflatten(_numbers.as_sizes(leaves, places), tree)
         return other(*args, **kwargs)
 
-    def _prepare_sized(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledModule | None:
+    def _prepare_sized(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Runner | None:
         """What runs arguments like these, where integers are sizes that may differ: those that the user says, or, of an
         argument that has differed in nothing else, all. None: there are none, or they have to be compiled in."""
         leaves, tree = pytree.tree_flatten((args, kwargs))
-        kinds, module, options = _kinds(leaves, tree), self.__dict__["_module"], self.__dict__["_options"]
-        if kinds in self.__dict__["_constant"] or kinds in self.__dict__["_by_numbers"]:
+        kinds, module, options = _kinds(leaves, tree), self.module, self.options
+        if kinds in self._constant or kinds in self._by_numbers:
             return None
         if not any(map(_numbers.is_number, leaves)):
             return None
         names = [name for name, _ in _numbers.names_of(module, args, kwargs)]
         varying = {name for name, may in options.dynamic.items() if may}
-        for each in self.__dict__["_specializations"]:
+        for each in self.specializations:
             example = each.example
             if example.modes != modes_of(module) or _kinds(example.leaves(), example.tree) != kinds:
                 continue
@@ -602,47 +531,47 @@ class CompiledModule(nn.Module):
         )
         if not places:
             return None
-        other = CompiledModule(_numbers.sized(module, places), options)
-        larger = _small.enlarged(leaves, tree, self.__dict__["_specializations"]) or leaves
+        other = Runner(_numbers.sized(module, places), options)
+        larger = _small.enlarged(leaves, tree, self.specializations) or leaves
         given, named = pytree.tree_unflatten(_numbers.as_sizes(larger, places, example=True), tree)
         try:
-            found = other._prepare(given, named)
-        except _effects.FirstCallFills:
+            found = other.prepare(given, named)
+        except FirstCallFills:
             raise
         except Error:
             found = None
         fixed = found.artifact.fixed if isinstance(found, Specialization) else []
         if found is None or places <= {leaf for leaf, *_ in fixed}:
-            self.__dict__["_constant"].add(kinds)
+            self._constant.add(kinds)
             return None
-        self.__dict__["_by_numbers"][kinds] = places, other
+        self._by_numbers[kinds] = places, other
         return other
 
-    def _of_containers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CompiledModule, list[Any]]:
+    def _of_containers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Runner, list[Any]]:
         """The compiled module that is given what containers have in them, and that."""
         layout = _containers.layout_of(args, kwargs)
-        module, others = self.__dict__["_module"], self.__dict__["_by_layout"]
+        module, others = self.module, self._by_layout
         other = others.get(layout)
         if other is None:
             inner = _containers.spreading(module, args, kwargs, layout)
-            other = others[layout] = CompiledModule(inner, self.__dict__["_options"])
-        other.__dict__["training"] = other.__dict__["_module"].training = module.training
+            other = others[layout] = Runner(inner, self.options)
+        other.module.training = module.training
         return other, _containers.spread(args, kwargs, layout)
 
-    def _prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization | CompiledModule:
+    def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization | Runner:
         """What runs arguments like these, compiled now if need be: a specialization, or, where the axis of nodes is not the
         first, another module. Raises Error."""
         if _containers.has_containers(args, kwargs):
             other, given = self._of_containers(args, kwargs)
-            other._prepare(tuple(given), {})
+            other.prepare(tuple(given), {})
             return other
         leaves = pytree.tree_leaves((args, kwargs))
         device = _device_of(leaves)
         if torch.is_autocast_enabled(device):
             mixed = self._under_precision(device, leaves)
             with torch.autocast(device, enabled=False):
-                return mixed._prepare(args, kwargs)
-        _lazy.initialise(self.__dict__["_module"], args, kwargs)
+                return mixed.prepare(args, kwargs)
+        _lazy.initialise(self.module, args, kwargs)
         other = self._prepare_sized(args, kwargs)
         if other is not None:
             return other
@@ -650,26 +579,26 @@ class CompiledModule(nn.Module):
             return self._specialization(args, kwargs)
         except _arranged.Arrangement as found:
             leaves, tree = pytree.tree_flatten((args, kwargs))
-            inner = _arranged.arranged(self.__dict__["_module"], found, tree)
+            inner = _arranged.arranged(self.module, found, tree)
             # Its other axes are none of elements.
-            options: Options = self.__dict__["_options"]
-            other = CompiledModule(inner, replace(options, compiler=(*options.compiler, "--one-axis")))
+            options: Options = self.options
+            other = Runner(inner, replace(options, compiler=(*options.compiler, "--one-axis")))
             try:
                 other._specialization(tuple(_arranged.to_front(leaves, found.arguments)), {})
             except CompileError:
                 # Then all sizes of that argument are compiled in, or the module is refused for the first reason.
-                self.__dict__["_unmoved"].add(_ranks(leaves, tree))
+                self._unmoved.add(_ranks(leaves, tree))
                 return self._specialization(args, kwargs)
-            self.__dict__["_others"][_ranks(leaves, tree)] = other
+            self._others[_ranks(leaves, tree)] = other
             return other
 
-    def _other(self, leaves: Sequence[Any], tree: Any) -> CompiledModule | None:
-        others = self.__dict__["_others"]
+    def _other(self, leaves: Sequence[Any], tree: Any) -> Runner | None:
+        others = self._others
         return others.get(_ranks(leaves, tree)) if others else None
 
-    def _call_other(self, other: CompiledModule, leaves: Sequence[Any]) -> Any:
-        inner = other.__dict__["_module"]
-        other.__dict__["training"] = inner.training = self.training
+    def _call_other(self, other: Runner, leaves: Sequence[Any]) -> Any:
+        inner = other.module
+        inner.training = self.training
         result = other(*_arranged.to_front(leaves, inner.arrangement.arguments))
         results, tree = pytree.tree_flatten(result)
         return pytree.tree_unflatten(_arranged.from_front(results, inner.arrangement.results), tree)
@@ -678,10 +607,10 @@ class CompiledModule(nn.Module):
         """The module's own result, and the submodules that have been compiled in their places for the calls to come."""
         from ._optimize import Parts, recorded_calls
 
-        module = self.__dict__["_module"]
+        module = self.module
         with recorded_calls(module) as calls:
             result = module(*args, **kwargs)
-        parts = Parts(calls, self.__dict__["_options"].progress)
+        parts = Parts(calls, self.options.progress)
         parts.descend(module)
         return result, parts.report.compiled
 
@@ -692,11 +621,11 @@ class CompiledModule(nn.Module):
             return leaf.float() if isinstance(leaf, Tensor) and leaf.dtype in (torch.float16, torch.bfloat16) else leaf
 
         dtype = torch.get_autocast_dtype(device)
-        mixed = self.__dict__["_mixed"] = self._under_precision(device, pytree.tree_leaves((args, kwargs)))
+        mixed = self._mixed = self._under_precision(device, pytree.tree_leaves((args, kwargs)))
         with torch.autocast(device, enabled=False):
-            result = mixed.forward(*pytree.tree_map(widen, args), **pytree.tree_map(widen, kwargs))
+            result = mixed(*pytree.tree_map(widen, args), **pytree.tree_map(widen, kwargs))
         leaves, tree = pytree.tree_flatten(result)
-        types = self._types_under_autocast(device, dtype, mixed.__dict__["_last"], args, kwargs)
+        types = self._types_under_autocast(device, dtype, mixed.last, args, kwargs)
         if types is None or len(types) != len(leaves):
             types = [dtype] * len(leaves)
         for i, (leaf, wanted) in enumerate(zip(leaves, types)):
@@ -704,24 +633,23 @@ class CompiledModule(nn.Module):
                 leaves[i] = leaf.to(wanted)
         return pytree.tree_unflatten(leaves, tree)
 
-    def _under_precision(self, device: str, leaves: Sequence[Any]) -> CompiledModule:
+    def _under_precision(self, device: str, leaves: Sequence[Any]) -> Runner:
         """What runs calls under autocast on this device: of the same module, on GPUs with products and rows between
         kernels in autocast's type."""
         dtype = torch.get_autocast_dtype(device)
         name = {torch.bfloat16: "bf16", torch.float16: "f16"}.get(dtype) if device == "cuda" else None
-        options: Options = self.__dict__["_options"]
-        whole = torch.float64 in float_types(self.__dict__["_module"], leaves)
+        options: Options = self.options
+        whole = torch.float64 in float_types(self.module, leaves)
         if (
             name is None
             or whole
             or any(each.partition("=")[0] in ("--autocast", "--dtype") for each in options.compiler)
         ):
             return self
-        found = self.__dict__["_by_precision"].get(dtype)
+        found = self._by_precision.get(dtype)
         if found is None:
             options = replace(options, compiler=(*options.compiler, "--autocast", name))
-            found = self.__dict__["_by_precision"][dtype] = CompiledModule(self.__dict__["_module"], options)
-        found.__dict__["training"] = self.training
+            found = self._by_precision[dtype] = Runner(self.module, options)
         return found
 
     def _types_under_autocast(
@@ -734,7 +662,7 @@ class CompiledModule(nn.Module):
     ) -> list[torch.dtype | None] | None:
         """Of each leaf of the result, as PyTorch has them. None: it does not say."""
         leaves, tree = pytree.tree_flatten((args, kwargs))
-        module, known = self.__dict__["_module"], self.__dict__["_types"]
+        module, known = self.module, self._types
         given = [leaf.dtype if isinstance(leaf, Tensor) else repr(leaf) for leaf in leaves]
         key = (device, dtype, str(tree), *given, *modes_of(module), -1 if last is None else last.place)
         if key not in known:
@@ -746,7 +674,7 @@ class CompiledModule(nn.Module):
 
     def _specialization(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
         leaves, tree = pytree.tree_flatten((args, kwargs))
-        known: list[Specialization] = self.__dict__["_specializations"]
+        known: list[Specialization] = self.specializations
         found = next((each for each in known if each.is_for(leaves, tree)), None)
         if found is not None:
             return found
@@ -755,12 +683,12 @@ class CompiledModule(nn.Module):
             if found is None:
                 try:
                     found = self._compile(leaves, args, kwargs, known[-1].place + 1 if known else 0)
-                except _effects.FirstCallFills:
+                except FirstCallFills:
                     raise
                 except Error as error:
                     changed = [each.state.changes() for each in known if each.accepts(leaves, tree)]
                     if changed and all(changed):
-                        name = type(self.__dict__["_module"]).__name__
+                        name = type(self.module).__name__
                         message = f"{name} has changed since it was compiled, in {', '.join(changed[-1])}: {error}"
                         if isinstance(error, CompileError):
                             raise CompileError(message, error.details) from error
@@ -774,20 +702,20 @@ class CompiledModule(nn.Module):
         self, known: Sequence[Specialization], new: Specialization, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Says once what has cost another compilation, and will cost more."""
-        if self.__dict__["_warned"] or not known:
+        if self._warned or not known:
             return
-        module, dynamic = self.__dict__["_module"], self.__dict__["_options"].dynamic
+        module, dynamic = self.module, self.options.dynamic
         names = _numbers.names_of(module, args, kwargs)
         reason = _repeats.reason(known, new, pytree.tree_leaves((args, kwargs)), names, dynamic)
         if reason is not None:
-            self.__dict__["_warned"] = True
+            self._warned = True
             warnings.warn(f"gnnc compiles {type(module).__name__} for {reason}", stacklevel=2)
 
     def _compile(
         self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], place: int
     ) -> Specialization:
         tree = pytree.tree_structure((args, kwargs))
-        larger = _small.enlarged(leaves, tree, self.__dict__["_specializations"])
+        larger = _small.enlarged(leaves, tree, self.specializations)
         if larger is not None:
             try:
                 found = self._compile_for(larger, *pytree.tree_unflatten(larger, tree), place)
@@ -800,9 +728,9 @@ class CompiledModule(nn.Module):
     def _compile_for(
         self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], place: int
     ) -> Specialization:
-        module, options = self.__dict__["_module"], self.__dict__["_options"]
+        module, options = self.module, self.options
         # Ranks have parts of different sizes, of which torch would take those of 0 and 1 for constants.
-        for example in self.__dict__["_examples"]:
+        for example in self.examples:
             if example.is_like(leaves, pytree.tree_flatten((args, kwargs))[1]):
                 args, kwargs = example.arguments()
                 leaves = pytree.tree_leaves((args, kwargs))
@@ -838,12 +766,12 @@ class CompiledModule(nn.Module):
         made = Specialization(module, example, artifact, library, options, place)
         made.flags = flags
         if made.executor.num_outputs > 1 and options.part is None and not along:
-            # Not the compiled module itself, which may be gone when a backward pass of its asks for this.
-            own: Any = SimpleNamespace(**{key: self.__dict__[key] for key in ("_module", "_options", "_unmoved")})
-            own._build = MethodType(CompiledModule._build, own)
+            # Not this itself, which may be gone when a backward pass of its asks for this.
+            own: Any = SimpleNamespace(module=module, options=options, _unmoved=self._unmoved)
+            own._build = MethodType(Runner._build, own)
 
             def build(names: Sequence[str]) -> Executor:
-                return CompiledModule._build_partial(own, made, flags, names)
+                return Runner._build_partial(own, made, flags, names)
 
             made.executor.partials = Partials(made.executor, build)
         return made
@@ -852,9 +780,9 @@ class CompiledModule(nn.Module):
         self, artifact: _export.Artifact, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> str:
         """How many elements each space has in these arguments, as --extents has it."""
-        module, library = self.__dict__["_module"], Library(artifact.path)
+        module, library = self.module, Library(artifact.path)
         example = Example.of(module, args, kwargs)
-        probe = Specialization(module, example, artifact, library, self.__dict__["_options"])
+        probe = Specialization(module, example, artifact, library, self.options)
         prepared = probe.executor.bind(leaves).prepared
         names = (space["name"] for space in library.description.document["spaces"])
         return ",".join(f"{name}={prepared.extent(name)}" for name in names)
@@ -862,7 +790,7 @@ class CompiledModule(nn.Module):
     def _build_partial(self, known: Specialization, flags: Sequence[str], names: Sequence[str]) -> Executor:
         """An executor whose gradients are those of some results alone."""
         args, kwargs = known.example.arguments()
-        module = self.__dict__["_module"]
+        module = self.module
         alone, mode = _alone.alone(by_autograd=known.on_device), _second.in_mode(module, known.example.modes)
         with alone, mode, torch.enable_grad():
             sides = _export.sides_of(known.artifact)
@@ -886,10 +814,10 @@ class CompiledModule(nn.Module):
     ) -> _export.Artifact:
         """`sides`: of branches, if they are not those of the arguments."""
         leaves, tree = pytree.tree_flatten((args, kwargs))
-        progress = self.__dict__["_options"].progress
-        arranges = not isinstance(module, _arranged.Arranged) and _ranks(leaves, tree) not in self.__dict__["_unmoved"]
-        dynamic = self.__dict__["_options"].dynamic
-        if sides is None and self.__dict__["_options"].part is None:  # ranks would take different sides
+        progress = self.options.progress
+        arranges = not isinstance(module, _arranged.Arranged) and _ranks(leaves, tree) not in self._unmoved
+        dynamic = self.options.dynamic
+        if sides is None and self.options.part is None:  # ranks would take different sides
             sides = Sides()
         names = _numbers.names_of(module, args, kwargs) if dynamic else []
         held = frozenset(i for i, (name, _) in enumerate(names) if not dynamic.get(name, True))
@@ -904,7 +832,7 @@ class CompiledModule(nn.Module):
                 arranges=arranges,
                 held=held,
                 sides=sides,
-                keeps=self.__dict__["_options"].part is None,
+                keeps=self.options.part is None,
             )
         except CompileError as error:
             reason, of_sizes, _ = str(error).partition("; the sizes of all inputs are fixed")
@@ -924,43 +852,34 @@ class CompiledModule(nn.Module):
             )
             raise CompileError(message, error.details) from error
 
-    def partitioned(self, part: PartFile) -> CompiledModule:
-        """The module on this rank's part of a graph; all ranks call this at once, and make the same calls then.
-
-        Arguments with a row for each element, and such results, are the rank's own rows, and index arrays are in the
-        part's numbers, as `part.tensors` has them. Gradients of parameters are those of all ranks together, the same
-        bits on each: an optimiser does the same everywhere, without DistributedDataParallel. So a loss has to be this
-        rank's share of the whole, such as a sum over its own rows divided by the number of all. Masks of dropout are
-        drawn by each rank for its own rows. Compiled for the arguments that this was compiled for, so that ranks need
-        not agree on anything else; derivatives of second order are not there.
-        """
-        options = self.__dict__["_options"]
+    def partitioned(self, part: PartFile) -> Runner:
+        """As CompiledModule has it."""
+        options = self.options
         compiler = (*options.compiler, *(["--distributed"] if "--distributed" not in options.compiler else []))
         if options.memory_limit is not None:
             raise Error("memory_limit: expected none for a rank's part of a graph, found " + options.memory_limit, 1)
         graphs = PartGraphs(part)
-        result = CompiledModule(self.__dict__["_module"], Options(compiler, options.progress, False, graphs))
-        made = self.__dict__["_specializations"]
-        result.__dict__["_examples"] = [known.example for known in made if known.state.is_current()]
-        for example in result.__dict__["_examples"]:
-            if example.modes == modes_of(self.__dict__["_module"]):
-                result._prepare(*example.arguments())
+        result = Runner(self.module, Options(compiler, options.progress, False, graphs))
+        made = self.specializations
+        result.examples = [known.example for known in made if known.state.is_current()]
+        for example in result.examples:
+            if example.modes == modes_of(self.module):
+                result.prepare(*example.arguments())
         return result
 
-    def report(self, path: str | os.PathLike[str] | None = None, *, open_page: bool = True) -> Path:
-        """Writes the compiler's page on this module (the graph after each phase, kernels, memory), opens it in a browser,
-        and returns its path. The module must have been compiled for its present mode."""
-        made = self.__dict__["_specializations"]
+    def report(self, path: str | os.PathLike[str] | None, *, open_page: bool) -> Path:
+        """As CompiledModule has it."""
+        made = self.specializations
         known = next((each for each in made if each.state.is_in_mode() and each.state.is_current()), None)
         if known is None:
             raise Error("nothing is compiled yet: call the module, or compile it with example inputs")
-        module = self.__dict__["_module"]
+        module = self.module
         page = (
             Path(path) if path is not None else Path(tempfile.mkdtemp(prefix="gnnc-")) / f"{type(module).__name__}.html"
         )
         args, kwargs = known.example.arguments()
         leaves = pytree.tree_leaves((args, kwargs))
-        options = known.flags or compiler_options(module, leaves, self.__dict__["_options"])
+        options = known.flags or compiler_options(module, leaves, self.options)
         with tempfile.TemporaryDirectory() as folder, _alone.alone():
             output = Path(folder) / "model.so"
             options, sides = [*options, "--report", str(page)], _export.sides_of(known.artifact)

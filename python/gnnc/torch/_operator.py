@@ -20,27 +20,28 @@ from .._errors import Error
 from . import _autograd
 
 if TYPE_CHECKING:
-    from ._module import CompiledModule, Specialization
+    from ._module import Runner, Specialization
 
-_modules: weakref.WeakValueDictionary[int, CompiledModule] = weakref.WeakValueDictionary()
+_modules: weakref.WeakValueDictionary[int, Runner] = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)
 
 
 _CHANGED = "a traced program calls a compiled module that has changed since: trace it again"
 
 
-def register(module: CompiledModule) -> int:
-    """The number by which operators find a module."""
+def register(module: Runner) -> str:
+    """The number by which operators find a module, as text: Dynamo takes an attribute that is an integer for one that
+    varies, and text for a constant."""
     number = next(_numbers)
     _modules[number] = module
-    return number
+    return str(number)
 
 
 def _find(number: int, place: int) -> Specialization:
     module = _modules.get(number)
     if module is None:
         raise Error("a traced program calls a compiled module that is gone")
-    found = next((each for each in module.__dict__["_specializations"] if each.place == place), None)
+    found = next((each for each in module.specializations if each.place == place), None)
     if found is None:
         raise Error(_CHANGED)
     return found
@@ -164,7 +165,7 @@ def _backward(ctx: Any, cotangents: Sequence[Tensor | None]) -> tuple[Any, ...]:
 call.register_autograd(_backward, setup_context=_setup)
 
 
-def traced(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Any:
+def traced(module: Runner, leaves: Sequence[Any], tree: Any) -> Any:
     """What a tracer sees of a call."""
     known = find(module, leaves, tree)
     if known.artifact.training:
@@ -174,7 +175,7 @@ def traced(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Any:
     if known.kept and not torch.compiler.is_dynamo_compiling():  # nothing but Dynamo traces what is assigned
         raise Error("tensors that a module keeps in attributes cannot be traced: return them")
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + known.parameters()
-    result, values = known.results(call(module.__dict__["_handle"], known.place, tensors), leaves, None)
+    result, values = known.results(call(int(module.handle), known.place, tensors), leaves, None)
     for (owner, name), value in zip(known.kept, values):
         setattr(owner, name, value)
     return result
@@ -186,9 +187,9 @@ def _is_current(number: int, place: int) -> bool:
     return _find(number, place).state.is_current()
 
 
-def find(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Specialization:
-    for known in module.__dict__["_specializations"]:
+def find(module: Runner, leaves: Sequence[Any], tree: Any) -> Specialization:
+    for known in module.specializations:
         if known.accepts(leaves, tree) and known.state.is_in_mode():
-            if _is_current(module.__dict__["_handle"], known.place):
+            if _is_current(int(module.handle), known.place):
                 return known
     raise Error("call the compiled module once, or compile it with example inputs, before it is traced")

@@ -16,7 +16,8 @@ from torch.utils import _pytree as pytree
 from .._errors import Error
 from ._api import _arguments, check_module
 from ._containers import has_containers, layout_of, spread
-from ._module import CompiledModule, Options
+from ._compiled import CompiledModule
+from ._module import Options
 
 
 @dataclass
@@ -93,7 +94,7 @@ class Parts:
             return module
         compiled = CompiledModule(module, Options(progress=self.progress, fall_back=True))
         try:
-            compiled._prepare(given, by_name)
+            vars(compiled)["_gnnc"].prepare(given, by_name)
         except Error as error:
             self.report.outcomes.append(Outcome(path, type(module).__name__, False, str(error)))
             return None

@@ -30,6 +30,7 @@ from ._scripts import interpreted
 #: What every module has, and what is looked at elsewhere: which submodules and tensors there are, and the mode.
 _OWN = {
     *("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "training", "__class__", "__dict__"),
+    *("_gnnc", "_gnnc_module"),
     *("_is_full_backward_hook", "_forward_hooks_with_kwargs", "_forward_hooks_always_called"),
     *("_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks"),
     *("_load_state_dict_pre_hooks", "_load_state_dict_post_hooks"),
@@ -74,6 +75,12 @@ def members_of(module: nn.Module) -> list[nn.Module]:
                 seen.update(map(id, more))
                 found += more
     return found
+
+
+def path_of(module: nn.Module, member: nn.Module) -> str:
+    """What messages call a member: its path, or its class."""
+    path = next((path for path, each in module.named_modules() if each is member), "")
+    return path or type(member).__name__
 
 
 def _modules_in(value: Any, depth: int = 0) -> Iterator[nn.Module]:
@@ -202,11 +209,11 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*[_names(each) for each in code.co_consts if isinstance(each, CodeType)])
 
 
-def _names_of_globals(code: CodeType) -> set[str]:
+def _names_of_globals(code: CodeType, operations: tuple[str, ...] = ("LOAD_GLOBAL", "LOAD_NAME")) -> set[str]:
     """Those of them that are variables, where the others are attributes: scripts have many variables that are called as an
     attribute is."""
-    own = {each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return own.union(*[_names_of_globals(each) for each in code.co_consts if isinstance(each, CodeType)])
+    own = {each.argval for each in dis.get_instructions(code) if each.opname in operations}
+    return own.union(*[_names_of_globals(each, operations) for each in code.co_consts if isinstance(each, CodeType)])
 
 
 def _package(function: FunctionType) -> str:

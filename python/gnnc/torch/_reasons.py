@@ -20,6 +20,9 @@ _MADE_INTEGER = "Could not extract specialized integer from data-dependent expre
 #: Branches and sizes that depend on numbers of tensors, without Dynamo and with it.
 _OF_NUMBERS = ("data-dependent expression", "Data-dependent branching", "inputs to control flow", "unbacked symbols")
 
+#: What torch says of a recurrent layer whose number of steps it does not know.
+_RECURRENT = r"(?s)call_function <built-in method (lstm|gru|rnn_tanh|rnn_relu) of.*cat expects at least one tensor"
+
 #: What torch calls sizes, such as u0, says nothing to those who wrote the module.
 ON_NUMBERS = (
     "a branch or a size depends on computed numbers{}: choose with torch.where, or keep it out of the module"
@@ -43,6 +46,12 @@ def reason_of(error: BaseException) -> str:
     place = place_of(str(error)) or _place_of_frame(error)
     if any(sign in str(error) for sign in _OF_NUMBERS):
         return ON_NUMBERS.format(place)
+    recurrent = re.search(_RECURRENT, str(error))
+    if recurrent:
+        return (
+            f"torch.{recurrent[1]} over as many steps as values of the graph say: expected a number or the size of an argument; "
+            f"give the most steps as a number, as max_num_elements of to_dense_batch and of aggregations{place}"
+        )
     text = _of_objects(str(error))
     if text:
         return text

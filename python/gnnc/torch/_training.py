@@ -84,20 +84,24 @@ class Draw:
             return None
         return tuple(size(leaves) for size in self.sizes)
 
-    def ones(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> Tensor:
-        order, repeated = self.layout
+    def ones(self, shape: tuple[int, ...], device: Any) -> Tensor:
+        dtype, (order, repeated) = self.dtype, self.layout
         if len(order) != len(shape) or not shape:
             return torch.ones(shape, dtype=dtype, device=device)
         sizes = [1 if dim in repeated else shape[dim] for dim in order]
         places = sorted(range(len(order)), key=order.__getitem__)
         return torch.ones(sizes, dtype=dtype, device=device).permute(places).expand(shape)
 
-    def argument(self, ones: Tensor, taken: tuple[int, ...] | None) -> Tensor:
-        """What is drawn, in the shape in which compiled code takes it, if it does: several axes may be one there."""
+    def argument(self, ones: Tensor, taken: tuple[tuple[int, ...], torch.dtype] | None) -> Tensor:
+        """What is drawn, in the shape and the type in which compiled code takes it, if it does: several axes may be one
+        there. A generator gives other numbers for another type, so they are converted afterwards."""
         drawn = self.make(ones)
         if drawn.dim() == self.rank:
             drawn = drawn.movedim(self.front, 0)
-        return (drawn if taken is None else drawn.reshape(taken)).contiguous()
+        if taken is None:
+            return drawn
+        shape, dtype = taken
+        return drawn.reshape(shape).to(dtype).contiguous()
 
 
 @dataclass
@@ -443,7 +447,7 @@ class Draws:
         device: Any,
     ) -> None:
         ones: dict[Any, Tensor] = {}
-        self._draws: list[tuple[Tensor, Draw, tuple[int, ...] | None, bool]] = []
+        self._draws: list[tuple[Tensor, Draw, tuple[tuple[int, ...], torch.dtype] | None]] = []
         for draw, taken in given:
             shape = draw.shape(leaves)
             if taken is not None and (shape is None or math.prod(shape) != math.prod(taken[0])):
@@ -452,16 +456,15 @@ class Draws:
                     first, *rest = shape
                     shape = (*rest[: draw.front], first, *rest[draw.front :])
             if shape is not None:
-                dtype = draw.dtype if taken is None else taken[1]
-                key = (shape, dtype, draw.layout)
+                key = (shape, draw.dtype, draw.layout)
                 if key not in ones:
-                    ones[key] = draw.ones(shape, dtype, device)
-                self._draws.append((ones[key], draw, None if taken is None else taken[0], taken is not None))
+                    ones[key] = draw.ones(shape, device)
+                self._draws.append((ones[key], draw, taken))
 
     def draw(self) -> list[Tensor]:
         with torch.no_grad():
-            drawn = [(draw.argument(ones, shape), is_taken) for ones, draw, shape, is_taken in self._draws]
-            return [each for each, is_taken in drawn if is_taken]
+            drawn = [(draw.argument(ones, taken), taken) for ones, draw, taken in self._draws]
+            return [each for each, taken in drawn if taken is not None]
 
 
 class _Round:

@@ -68,6 +68,13 @@ class AutogradTest(TorchTest):
         expected = torch.autograd.grad(self.module(other, edges).sum(), params)
         self.assertClose(torch.autograd.grad(second.sum(), params), expected)
 
+    def test_several_cotangents_at_once(self) -> None:
+        output, cotangents = self.fast(self.x, self.edges), torch.randn(3, 5, 2)
+        with self.assertRaisesRegex(gnnc.Error, "expected one cotangent, found a batch of them"):
+            self.gradients(output, cotangents, is_grads_batched=True)
+        output = self.fast(self.x, self.edges)
+        self.assertClose(self.gradients(output), self.gradients(self.module(self.x, self.edges)))
+
     def test_retain_graph(self) -> None:
         output = self.fast(self.x, self.edges)
         expected = self.gradients(self.module(self.x, self.edges))

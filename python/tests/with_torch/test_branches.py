@@ -180,7 +180,7 @@ class BranchesTest(TorchTest):
                 result.square().sum().backward()
                 found.append([result, given.grad, *[each.grad for each in run.parameters() if each.grad is not None]])
             self.assertClose(*found, 1e-4)
-        self.assertEqual(len(fast.__dict__["_specializations"]), 2)
+        self.assertEqual(len(vars(fast)["_gnnc"].specializations), 2)
 
     def test_checks_of_the_graph_are_made(self) -> None:
         module, x = Sorted(), torch.randn(5, 3)
@@ -226,7 +226,7 @@ class BranchesTest(TorchTest):
         fast = gnnc.compile(module, graphs[0])
         for given in (*graphs, wrong, graphs[1]):
             self.assertClose(fast(*given), module(*given))
-        self.assertEqual(len(fast.__dict__["_specializations"]), 2)
+        self.assertEqual(len(vars(fast)["_gnnc"].specializations), 2)
 
     def test_aggregations_of_sorted_elements(self) -> None:
         batches = [torch.tensor([0, 0, 1, 1, 1, 2, 2]), torch.tensor([0, 0, 0, 0, 1, 1, 1, 2, 2])]

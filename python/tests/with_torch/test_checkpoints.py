@@ -54,7 +54,7 @@ class MemoryLimitTest(TorchTest):
         expected = torch.autograd.grad(module(x, edge_index).square().sum(), list(module.parameters()))
 
         def plans(fast: gnnc.CompiledModule) -> list[dict[str, float]]:
-            known = fast.__dict__["_specializations"][0]
+            known = vars(fast)["_gnnc"].specializations[0]
             return known.executor.library.description.document["plans"]
 
         whole = plans(gnnc.compile(module, (x, edge_index), memory_limit="1GiB"))
@@ -80,10 +80,10 @@ class MemoryLimitTest(TorchTest):
 
         module, x, edge_index = Two().double(), torch.randn(60, 16).double(), torch.randint(0, 60, (2, 200))
         fast = gnnc.compile(module, (x, edge_index), memory_limit="1GiB")
-        known = fast.__dict__["_specializations"][0]
+        known = vars(fast)["_gnnc"].specializations[0]
         least = min(each["bytes"] for each in known.executor.library.description.document["plans"])
         fast = gnnc.compile(module, (x, edge_index), memory_limit=int(least))
-        self.assertIn("--checkpoints", fast.__dict__["_specializations"][0].flags)
+        self.assertIn("--checkpoints", vars(fast)["_gnnc"].specializations[0].flags)
         wanted = list(module.parameters())
         found = torch.autograd.grad(fast(x, edge_index)[0].square().sum(), wanted)
         for a, b in zip(found, torch.autograd.grad(module(x, edge_index)[0].square().sum(), wanted)):

@@ -58,7 +58,7 @@ class CallTest(TorchTest):
             x, edges = graph(nodes, 3 * count)
             for part in (edges[:, :count], edges[:, ::2], edges.t().contiguous().t()):
                 self.assertClose(fast(x, part), fast(x, part.contiguous()))
-        self.assertEqual(len(fast._specializations), 1)
+        self.assertEqual(len(vars(fast)["_gnnc"].specializations), 1)
 
     def test_other_widths_are_compiled_and_refused_by_the_module(self) -> None:
         with self.assertRaises(gnnc.Error):
@@ -189,7 +189,7 @@ class GraphsTest(TorchTest):
         self.assertTrue(prepared._free.alive)
         alive = weakref.ref(prepared)
         del prepared
-        self.fast.__dict__["_last"].executor._last = None
+        vars(self.fast)["_gnnc"].last.executor._last = None
         gc.collect()
         self.assertIsNotNone(alive())
 
@@ -276,10 +276,10 @@ class ModuleTest(TorchTest):
         self.fast.eval()
         self.assertFalse(self.module.training)
         self.check(self.fast, self.module)
-        self.assertEqual(len(self.fast.__dict__["_specializations"]), 2)
+        self.assertEqual(len(vars(self.fast)["_gnnc"].specializations), 2)
         self.fast.train()
         self.check(self.fast, self.module)
-        self.assertEqual(len(self.fast.__dict__["_specializations"]), 2)
+        self.assertEqual(len(vars(self.fast)["_gnnc"].specializations), 2)
 
     def test_print(self) -> None:
         self.assertRegex(

@@ -86,7 +86,7 @@ class EqualSizesTest(unittest.TestCase):
                 compiled = gnnc.compile(module, arguments(9, 20, 15))
                 self.check(module, compiled, *arguments(9, 20, 15))
                 self.check(module, compiled, *arguments(12, 7, 30))
-                self.assertEqual(len(compiled.__dict__["_specializations"]), 1)
+                self.assertEqual(len(vars(compiled)["_gnnc"].specializations), 1)
                 x, first, rows, second, others = arguments(9, 20, 15)
                 with self.assertRaises((gnnc.Error, RuntimeError)):
                     compiled(x, first, rows[:-2], second, others)

@@ -107,12 +107,12 @@ class FewTest(TorchTest):
 
     def test_one_bad_call_decides_nothing(self) -> None:
         fast = gnnc.compile(Of(neighbours))
-        self.check(fast.__dict__["_module"], fast, 6, 9)
+        self.check(vars(fast)["_gnnc"].module, fast, 6, 9)
         x, edge_index = graph(3, 9)
         with self.assertRaisesRegex(gnnc.Error, "but space 'node' has 3 elements"):
             fast(x, edge_index + 3)
-        self.check(fast.__dict__["_module"], fast, 3, 9)
-        few = fast.__dict__["_specializations"][0].few
+        self.check(vars(fast)["_gnnc"].module, fast, 3, 9)
+        few = vars(fast)["_gnnc"].specializations[0].few
         self.assertFalse(few._differs[few.kind([x, edge_index])])
 
     def test_nothing_is_tried_twice(self) -> None:
@@ -123,7 +123,7 @@ class FewTest(TorchTest):
             build.assert_called_once()
             with self.assertRaisesRegex(gnnc.CompileError, "no"):
                 fast(*graph(4, 4))
-        self.check(fast.__dict__["_module"], fast, 1, 0)
+        self.check(vars(fast)["_gnnc"].module, fast, 1, 0)
 
 
 class AgreementTest(unittest.TestCase):

@@ -412,7 +412,7 @@ def compiled(module: nn.Module, graphs: Sequence[tuple[Tensor, ...]]) -> str:
             if mine.shape != eager.shape or not mine.allclose(eager, rtol=1e-9, atol=1e-9):
                 return f"WRONG: result or gradient {k} of {nodes} nodes and {edges} edges"
         # Two: PyTorch asks whether a reshaped slice is contiguous, as it is of even sizes.
-        if edges > 1 and (len(fast.__dict__["_specializations"]) > 2 or fast.__dict__["_uncompiled"]):
+        if edges > 1 and (len(vars(fast)["_gnnc"].specializations) > 2 or vars(fast)["_gnnc"].uncompiled):
             return f"AGAIN: {nodes} nodes and {edges} edges are compiled for themselves, or run by PyTorch"
     return "OK"
 

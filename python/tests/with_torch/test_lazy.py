@@ -28,6 +28,21 @@ class Lazy(nn.Module):
         return self.second(torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]]))
 
 
+class Made(nn.Module):
+    """Makes a layer and a parameter in its first call, or in each."""
+
+    def __init__(self, each: bool = False) -> None:
+        super().__init__()
+        self.lin: nn.Linear | None = None
+        self.each = each
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        if self.lin is None or self.each:
+            self.lin = nn.Linear(x.shape[1], 2).to(x.device)
+            self.scale = nn.Parameter(torch.ones(2))
+        return self.lin(torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])) * self.scale
+
+
 class LazyTest(TorchTest):
     def test_the_example_initialises_them(self) -> None:
         for example in (graph(5, 9), None):
@@ -52,6 +67,22 @@ class LazyTest(TorchTest):
             x, edge_index = graph(5, 9)
             loaded = gnnc.load(gnnc.export(module, (x, edge_index), Path(folder) / "model.so"))
             self.assertClose(loaded(x=x, edge_index=edge_index), module(x, edge_index))
+
+    def test_layers_of_the_first_call(self) -> None:
+        for example in (graph(5, 9), None):
+            module = Made()
+            fast = gnnc.compile(module, example)
+            self.assertFalse(list(module.parameters()))
+            fast(*graph(5, 9))
+            self.assertEqual(len(list(fast.parameters())), 3)
+            self.assertFalse(vars(fast)["_gnnc"].specializations)
+            self.assertClose(fast(*graph(8, 20)), module(*graph(8, 20)))
+            self.assertEqual(len(vars(fast)["_gnnc"].specializations), 1)
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(gnnc.Error, "'Made' makes 'lin' in its first call: call the module once before"):
+                gnnc.export(Made(), graph(5, 9), Path(folder) / "model.so")
+        with self.assertRaisesRegex(gnnc.Error, "'Made' makes 'lin' in each call.*make it in __init__"):
+            gnnc.compile(Made(each=True), graph(5, 9))
 
     def test_those_that_nothing_uses_are_refused(self) -> None:
         with self.assertRaisesRegex(gnnc.Error, "uninitialised lazy parameter 'third.weight'"):

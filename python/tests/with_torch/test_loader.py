@@ -48,7 +48,7 @@ class LoaderTest(TorchTest):
         seen = 0
         for batch, expected in zip(gnnc.Loader(self.batches[1:], self.fast), self.batches[1:], strict=True):
             self.assertIs(batch, expected)
-            executor = self.fast._last.executor
+            executor = vars(self.fast)["_gnnc"].last.executor
             ahead = [bound for bound in executor._ahead if bound.matches(list(batch))]
             self.assertEqual(len(ahead), 1)
             self.check(batch)

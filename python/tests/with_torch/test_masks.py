@@ -46,7 +46,7 @@ class MasksTest(TorchTest):
                 with torch.no_grad():
                     mask.sub_(found[0][1])
             self.assertGreater(float((found[0][0] - plain).abs().max()), 1e-3)
-            self.assertEqual(len(fast.__dict__["_specializations"]), 2)
+            self.assertEqual(len(vars(fast)["_gnnc"].specializations), 2)
             clear_masks(module)
             self.assertClose(fast(x, edges), plain)
 

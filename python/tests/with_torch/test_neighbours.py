@@ -171,7 +171,7 @@ class CompiledTest(unittest.TestCase):
             args = make(sizes)
             for own, expected in zip(result(compiled, args), result(module, args), strict=True):
                 torch.testing.assert_close(own, expected, rtol=1e-9, atol=1e-9, msg=lambda m: f"{sizes}: {m}")  # noqa: B023
-        self.assertEqual(len(compiled.__dict__["_specializations"]), 1)
+        self.assertEqual(len(vars(compiled)["_gnnc"].specializations), 1)
 
     def test_layers_by_what_others_made(self) -> None:
         self.compare(Dynamic(), clouds)

@@ -69,14 +69,14 @@ def batch(i: int) -> tuple[Any, ...]:
 class NumbersTest(TorchTest):
     def setUp(self) -> None:
         super().setUp()
-        compiled = _module.CompiledModule._compile
+        compiled = _module.Runner._compile
         self.compilations = 0
 
         def count(*given: Any) -> Any:
             self.compilations += 1
             return compiled(*given)
 
-        patch = mock.patch.object(_module.CompiledModule, "_compile", count)
+        patch = mock.patch.object(_module.Runner, "_compile", count)
         patch.start()
         self.addCleanup(patch.stop)
 

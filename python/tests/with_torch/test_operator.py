@@ -23,9 +23,9 @@ class OperatorTest(TorchTest):
 
     def test_opcheck(self) -> None:
         tensors = [self.x.clone().requires_grad_(), self.edges]
-        known = self.fast.__dict__["_specializations"][0]
+        known = vars(self.fast)["_gnnc"].specializations[0]
         torch.library.opcheck(
-            torch.ops.gnnc.call.default, (self.fast.__dict__["_handle"], 0, tensors + known.parameters())
+            torch.ops.gnnc.call.default, (int(vars(self.fast)["_gnnc"].handle), 0, tensors + known.parameters())
         )
 
     def test_no_graph_break_within_another_compilation(self) -> None:

@@ -102,7 +102,7 @@ class PartialTest(TorchTest):
 
     def test_steps_compile_once(self) -> None:
         self.check((0,))
-        executor = self.fast.__dict__["_specializations"][0].executor
+        executor = vars(self.fast)["_gnnc"].specializations[0].executor
         before = executor.partials.usual
         for _ in range(3):
             self.check((0,))
@@ -116,7 +116,7 @@ class PartialTest(TorchTest):
                 return first, first > 0, third, first.argmax(1), first.detach() * 2
 
         fast = gnnc.compile(Beside(), (self.x, self.edges))
-        partials = fast.__dict__["_specializations"][0].executor.partials
+        partials = vars(fast)["_gnnc"].specializations[0].executor.partials
         with mock.patch.object(partials, "_build", wraps=partials._build) as build:
             results = fast(self.x, self.edges)
             (results[0].sum() + results[2].sum()).backward(retain_graph=True)

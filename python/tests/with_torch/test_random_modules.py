@@ -10,6 +10,7 @@ import contextlib
 import copy
 import io
 import unittest
+from types import SimpleNamespace
 from unittest import mock
 
 import torch
@@ -29,7 +30,7 @@ class Wrong(nn.Module):
     def __init__(self, module: nn.Module, rows: int) -> None:
         super().__init__()
         self.module, self.rows = module, rows
-        self._specializations: list[object] = []
+        vars(self)["_gnnc"] = SimpleNamespace(specializations=[])
 
     def forward(self, *given: object) -> Tensor | tuple[Tensor, ...]:
         result = self.module(*given)

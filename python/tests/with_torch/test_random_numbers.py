@@ -117,9 +117,32 @@ class Kept(nn.Module):
         return x.new_zeros(len(x), 5).index_add(0, edges[1], h[edges[0]] * kept)
 
 
+class Counted(nn.Module):
+    """Dropout of as many rows as a list of the graph says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 5)
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        batch = edges[0, : len(x)] // 3
+        groups = x.new_zeros(int(batch.max()) + 1, 3).index_add(0, batch, x)
+        return F.dropout(self.lin(F.dropout(groups, 0.3, self.training)).relu(), 0.3, self.training)
+
+
+class OtherTypes(nn.Module):
+    """Numbers of another type than the model's, and of its own."""
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        edges = edges[:, torch.rand(edges.size(1)) >= 0.3]
+        noise = torch.randn(len(x), 3, dtype=torch.float32) + torch.rand(len(x), 1, dtype=torch.float64)
+        kept = torch.empty(len(x), 1).uniform_(-1, 1) * torch.bernoulli(torch.full((len(x), 1), 0.7))
+        return F.dropout(sums(x, edges, len(x)) * kept.to(x.dtype) + noise.to(x.dtype), 0.4)
+
+
 class RandomNumbers(TorchTest):
     def test_as_eagerly(self) -> None:
-        for make in (Variational, Categories, Unread, Stacks, Loops, Batches, Kept):
+        for make in (Variational, Categories, Unread, Stacks, Loops, Batches, Kept, Counted):
             for training in (True, False):
                 with self.subTest(make.__name__, training=training):
                     torch.manual_seed(0)
@@ -137,6 +160,16 @@ class RandomNumbers(TorchTest):
                             found.append([y, *gradients, torch.rand(3)])
                         for expected, own in zip(*found):
                             torch.testing.assert_close(own, expected, rtol=1e-4, atol=1e-4)
+
+    def test_other_types_than_the_models(self) -> None:
+        for dtype in (torch.float32, torch.float64):
+            x, edges = graph(10, 30)
+            x = x.to(dtype)
+            fast, found = gnnc.compile(OtherTypes(), (x, edges)), []
+            for each in (fast, OtherTypes()):
+                torch.manual_seed(3)
+                found.append((each(x, edges), torch.rand(3)))
+            torch.testing.assert_close(*found, rtol=1e-4, atol=1e-4)
 
     def test_calls_differ(self) -> None:
         fast = gnnc.compile(Categories())

@@ -76,14 +76,14 @@ class ReadsTest(TorchTest):
     def setUp(self) -> None:
         super().setUp()
         self.x, self.edges = graph(5, 9)
-        compiled = _module.CompiledModule._compile
+        compiled = _module.Runner._compile
         self.compilations = 0
 
         def count(*given: Any) -> Any:
             self.compilations += 1
             return compiled(*given)
 
-        patch = mock.patch.object(_module.CompiledModule, "_compile", count)
+        patch = mock.patch.object(_module.Runner, "_compile", count)
         patch.start()
         self.addCleanup(patch.stop)
 

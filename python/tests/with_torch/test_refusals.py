@@ -78,6 +78,18 @@ class Counted(nn.Module):
         return torch.zeros(torch.Size([edge_index.max() + 1, 3])).index_add(0, edge_index[1], x[edge_index[0]])
 
 
+class Steps(nn.Module):
+    """A recurrent layer over as many steps as there are nodes in the largest graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = nn.GRU(3, 2, batch_first=True)
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        rows = torch.zeros(len(x), int(torch.bincount(batch).max()), 3)
+        return self.steps(rows)[0][:, -1]
+
+
 class RefusalsTest(TorchTest):
     def refusal(self, module: nn.Module) -> str:
         with self.assertRaises(gnnc.Error) as caught:
@@ -161,6 +173,10 @@ class RefusalsTest(TorchTest):
 
     def test_operators_without_a_meaning(self) -> None:
         self.assertRegex(self.refusal(Gamma()), "lgamma.*keep it out of what is compiled")
+
+    def test_steps_that_numbers_of_a_graph_say(self) -> None:
+        with self.assertRaisesRegex(gnnc.Error, "torch.gru over as many steps as values of the graph say: expected a number"):
+            gnnc.compile(Steps(), (torch.randn(6, 3), torch.tensor([0, 0, 1, 1, 1, 2])))
 
     def test_pairs_and_triples(self) -> None:
         with self.assertRaisesRegex(gnnc.Error, "output 0, of shape .*, has a number for every pair of elements"):

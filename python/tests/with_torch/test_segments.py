@@ -82,7 +82,7 @@ class SegmentsTest(TorchTest):
             fast = fast or gnnc.compile(module, given)
             self.compare(module, fast, *given)
         # There is a pointer more than nodes, however many these are.
-        self.assertEqual(len(fast.__dict__["_specializations"]), 1)
+        self.assertEqual(len(vars(fast)["_gnnc"].specializations), 1)
 
     def test_rows_without_a_segment_are_refused(self) -> None:
         # PyTorch leaves such rows out without a word.

@@ -107,7 +107,7 @@ class SizesTest(unittest.TestCase):
             x, edge_index = graph(nodes, edges)[:2]
             for given in ({"edge": torch.rand(edges)}, {"node": torch.rand(nodes)}):
                 self.assertTrue(torch.allclose(compiled(x, edge_index, **given), module(x, edge_index, **given)))
-        self.assertEqual(len(compiled.__dict__["_specializations"]), 2)
+        self.assertEqual(len(vars(compiled)["_gnnc"].specializations), 2)
 
     def test_orders_of_products_fix_no_size(self) -> None:
         search = torch.backends.opt_einsum
@@ -117,7 +117,7 @@ class SizesTest(unittest.TestCase):
         for nodes, edges in ((6, 9), (5, 20), (9, 14)):
             x, edge_index = graph(nodes, edges)[:2]
             self.assertLess(float((compiled(x, edge_index) - module(x, edge_index)).abs().max().detach()), 1e-5)
-        self.assertEqual(len(compiled.__dict__["_specializations"]), 1)
+        self.assertEqual(len(vars(compiled)["_gnnc"].specializations), 1)
 
     def test_what_cannot_be_imported_is_exported_the_other_way(self) -> None:
         def arguments(nodes: int, edges: int, graphs: int) -> tuple[Tensor, ...]:
@@ -192,7 +192,7 @@ class SizesTest(unittest.TestCase):
                 compiled = gnnc.compile(module, (torch.randn(5, 3), torch.randn(5, 3)))
                 for rows in (5, 8, 1, 0):
                     self.check(module, compiled, torch.randn(rows, 3), torch.randn(rows, 3))
-                self.assertEqual(len(compiled.__dict__["_specializations"]), 1)
+                self.assertEqual(len(vars(compiled)["_gnnc"].specializations), 1)
 
     def test_batch_norm_of_rows_that_are_counted(self) -> None:
         torch.manual_seed(0)  # two rows that are nearly equal would have a variance of hardly anything
@@ -313,7 +313,7 @@ class OwnGraphTest(unittest.TestCase):
         for nodes in (7, 9):
             given = torch.randn(nodes, 2), torch.randn(4, 6)
             torch.testing.assert_close(compiled(*given), module(*given))
-        self.assertEqual(len(compiled.__dict__["_specializations"]), 1)
+        self.assertEqual(len(vars(compiled)["_gnnc"].specializations), 1)
 
     def test_all_sizes_are_fixed(self) -> None:
         module = Grid()

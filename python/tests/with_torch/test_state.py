@@ -9,10 +9,11 @@ import gc
 import unittest
 import warnings
 import weakref
+from functools import partial
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
+from torch.nn.utils import parametrize, prune
 
 import gnnc
 from torch_modules import TorchTest, graph
@@ -66,7 +67,7 @@ class StateTest(TorchTest):
         self.check(copy.deepcopy(fast), module)
         module.first = before
         self.check(fast, module)
-        self.assertEqual(len(fast.__dict__["_specializations"]), 1)
+        self.assertEqual(len(vars(fast)["_gnnc"].specializations), 1)
 
     def test_parameters_that_come_and_go(self) -> None:
         module = Layers().eval()
@@ -119,6 +120,34 @@ class StateTest(TorchTest):
         found = torch.autograd.grad(fast(self.x, self.edges).sum(), wanted)
         self.assertClose(found, torch.autograd.grad(module(self.x, self.edges).sum(), wanted))
 
+    def test_weights_that_hooks_make(self) -> None:
+        """The next pruning chooses by the weight that the last call has left."""
+        for how in (partial(prune.l1_unstructured, name="weight", amount=0.3), nn.utils.weight_norm, nn.utils.spectral_norm):
+            found = []
+            for compiled in (False, True):
+                torch.manual_seed(0)
+                module, x = nn.Sequential(nn.Linear(4, 4)), torch.randn(6, 4)
+                how(module[0])
+                run = gnnc.compile(module, (x,)) if compiled else module
+                optimizer = torch.optim.SGD(module.parameters(), 0.5)
+                for _ in range(3):
+                    optimizer.zero_grad()
+                    (run(x).square().mean() + module[0].weight.square().sum()).backward()
+                    optimizer.step()
+                run.eval()
+                weights = []
+                for _ in range(2):
+                    with torch.no_grad():
+                        run(x)
+                        weights.append(module[0].weight.clone())
+                        next(module.parameters()).add_(1)
+                run(x)
+                prune.l1_unstructured(module[0], "bias", 0.5)
+                found.append([*weights, module[0].weight, run(x)])
+                if compiled:
+                    self.assertLessEqual(len(vars(run)["_gnnc"].specializations), 3)
+            self.assertClose(*found)
+
     def test_modes_of_submodules(self) -> None:
         module = Layers().train()
         module.second[1].eval()
@@ -168,12 +197,12 @@ class StateTest(TorchTest):
         fast = gnnc.compile(first, (self.x, self.edges))
         self.check(fast, first)
         self.check(gnnc.compile(second, (self.x, self.edges)), second)
-        known = fast.__dict__["_last"]
+        known = vars(fast)["_gnnc"].last
         with torch.no_grad():
             first.order.copy_(torch.tensor([2, 1, 0]))
             first.count.add_(1)
         self.check(fast, first)
-        self.assertIs(fast.__dict__["_last"], known)
+        self.assertIs(vars(fast)["_gnnc"].last, known)
         first.load_state_dict(second.state_dict())
         self.check(fast, first)
         first.order = torch.tensor([1, 1, 1])

@@ -8,6 +8,7 @@ import multiprocessing
 import threading
 import unittest
 from collections.abc import Callable
+from queue import SimpleQueue
 
 import torch
 from torch import Tensor, nn
@@ -21,15 +22,15 @@ from torch_modules import Conv, TorchTest, graph
 class Interrupted(nn.Module):
     """While it is traced, `meanwhile` is called once."""
 
-    meanwhile: list[Callable[[], None]] = []
+    meanwhile: SimpleQueue[Callable[[], None]] = SimpleQueue()  # a trace would put a list back
 
     def __init__(self) -> None:
         super().__init__()
         self.conv = Conv()
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        if torch.compiler.is_compiling() and Interrupted.meanwhile:
-            Interrupted.meanwhile.pop()()
+        if torch.compiler.is_compiling() and not Interrupted.meanwhile.empty():
+            Interrupted.meanwhile.get()()
         return self.conv(x, edge_index)
 
 
@@ -108,10 +109,10 @@ class ThreadsTest(TorchTest):
             caller.start()
             caller.join(0.5)  # it waits for the trace to end, if it sees what that has put in
 
-        Interrupted.meanwhile.append(call)
+        Interrupted.meanwhile.put(call)
         gnnc.compile(module, (x, edges))
         caller.join()
-        self.assertFalse(Interrupted.meanwhile)
+        self.assertTrue(Interrupted.meanwhile.empty())
         self.assertClose(found, [module(x, edges)])
 
     def test_a_call_while_another_thread_traces_another_module(self) -> None:
@@ -123,7 +124,7 @@ class ThreadsTest(TorchTest):
             calling.set()
             called.wait(10)
 
-        Interrupted.meanwhile.append(meanwhile)
+        Interrupted.meanwhile.put(meanwhile)
         tracer = threading.Thread(target=lambda: torch.export.export(Interrupted(), (x, edges)))
         tracer.start()
         calling.wait(10)

@@ -260,7 +260,7 @@ class WantedTest(TorchTest):
             loss = output.square().sum()
             self.assertClose(torch.autograd.grad(loss, wanted, retain_graph=True), expected)
             self.assertClose(torch.autograd.grad(loss, wanted), expected)
-        executor = fast.__dict__["_last"].executor
+        executor = vars(fast)["_gnnc"].last.executor
         self.assertEqual(len(executor._last.halves), 2 ** len(tensors) - 1)
 
 

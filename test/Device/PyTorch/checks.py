@@ -310,7 +310,7 @@ def check_graph_memory() -> str:
     synchronize()
     held = torch.cuda.memory_allocated() - before
     assert held > 4 * 40000, held
-    fast.__dict__["_last"].executor._last = None
+    vars(fast)["_gnnc"].last.executor._last = None
     gnnc.clear_graphs()
     synchronize()
     _device.free_retired()

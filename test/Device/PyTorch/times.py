@@ -57,7 +57,7 @@ def parts_of(known: Any, args: tuple[Any, ...]) -> object:
 
 def run_alone(fast: Any, site: Any) -> None:
     """A call of C on one set of tensors."""
-    executor = fast.__dict__["_last"].executor
+    executor = vars(fast)["_gnnc"].last.executor
     bound = executor._last
     if not hasattr(run_alone, "tensors"):
         run_alone.tensors = {}  # type: ignore[attr-defined]
@@ -91,8 +91,8 @@ def host_times() -> str:
     torch.set_grad_enabled(True)
     forward = microseconds(lambda: fast(x, index), calls=20)
     both = microseconds(lambda: torch.autograd.grad(fast(x, index), wanted, cotangent))
-    last = fast.__dict__["_last"].executor._last
-    parts = microseconds(lambda: parts_of(fast.__dict__["_last"], (x, index)))
+    last = vars(fast)["_gnnc"].last.executor._last
+    parts = microseconds(lambda: parts_of(vars(fast)["_gnnc"].last, (x, index)))
     halves = next(iter(last.halves.values()))
     launches = [microseconds(lambda: run_alone(fast, site)) for site in (last.forward, halves.first, halves.second)]
     empty = microseconds(lambda: torch.autograd.grad(Empty.apply(output, *wanted), wanted, cotangent))
