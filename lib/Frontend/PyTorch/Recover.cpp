@@ -261,9 +261,13 @@ std::optional<IndexTensor> Recover::flatInput(const std::string &name, const std
   return IndexTensor{shape, algebra.element(list, place), isTruth};
 }
 
+/// Whether torch calls a size that an operator counts by this name: u0, u1, ...
+static bool isCounted(llvm::StringRef symbol) {
+  return symbol.consume_front("u") && !symbol.empty() && llvm::all_of(symbol, llvm::isDigit);
+}
+
 /// Sizes that are sums and multiples of sizes: n of an input of 3 n + m elements, as soon as m is known. What an
-/// operator counts (torch calls these sizes u0, u1, ...) follows from that operator: a mask of dropout is made to fit
-/// it.
+/// operator counts follows from that operator: a mask of dropout is made to fit it.
 void Recover::solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>> &sizes) {
   for (bool hasLearned = true; hasLearned;) {
     hasLearned = false;
@@ -276,7 +280,7 @@ void Recover::solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>>
           rest += SymbolicExpr::of(symbol, factor);
           continue;
         }
-        isOne &= !unknown && !llvm::StringRef(symbol).starts_with("u");
+        isOne &= !unknown && !isCounted(symbol);
         unknown = {symbol, factor};
       }
       if (!unknown || !isOne)
@@ -310,8 +314,8 @@ RecoveredProgram Recover::run() {
     std::string shape;
     for (auto [i, size] : llvm::enumerate(meta->second.sizes)) {
       std::string source = "size(" + nameOfInput(input) + ", " + std::to_string(i) + ")";
-      if (llvm::StringRef(expression(size).str()).starts_with("u"))
-        countedSizes.try_emplace(expression(size).str(), source);
+      if (isCounted(expression(size).str()))
+        countedSizes.try_emplace(expression(size).str(), withinRange(expression(size), source));
       else
         learnSymbol(expression(size), withinRange(expression(size), source));
       sources.push_back({expression(size), source});

@@ -656,7 +656,7 @@ private:
   void opFoldPresent(const NormalNode &node);
   void opRarePair(const NormalNode &node);
   void opRare(const NormalNode &node);
-  /// The largest finite number of the type of a node's `self`.
+  /// The largest finite number of the type of a node's operands.
   double largestOf(const NormalNode &node) const;
   Tensor isMissing(const Tensor &x);
   Tensor logOfSum(const Tensor &a, const Tensor &b);

@@ -217,12 +217,13 @@ std::map<std::string, Tensor> Recover::spreadMatrices(const std::vector<std::str
         !found.empty() && isProduct && layout < 0 && grid != grids.end() && grid->second.shape.grid().size() == 2)
       for (const Dim &dim : inWholeRows(grid->second).dims)
         layout = std::max(layout, dim.layout);
+  // Of all pairs of the elements that a row has, in its order.
   std::erase_if(found, [&](const auto &each) {
-    return layout < 0 || llvm::none_of(
-                             each.second.dims,
-                             [&](const Dim &dim) {
-                               return dim.kind == Dim::Kind::Space && sizeOf(dim) == rowLayouts[size_t(layout)].length;
-                             });
+    if (layout < 0)
+      return true;
+    const int elements = spaceOf(rowLayouts[size_t(layout)].length); // which may add a space
+    const RecoveredSpace &pairs = program.spaces[size_t(program.operations[size_t(each.second.value)].space)];
+    return pairs.along >= 0 || pairs.sides != std::vector<int>{elements, elements};
   });
   for (auto &[name, matrix] : found)
     tensors[name] = ofEachRow(matrix, layout);

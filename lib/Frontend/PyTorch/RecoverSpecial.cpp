@@ -13,7 +13,10 @@
 namespace gnnc::frontend::pytorch {
 
 double Recover::largestOf(const NormalNode &node) const {
-  return typeOf(nameOf(node, "self")) == ScalarType::Float64 ? largestDouble : largestFloat;
+  for (const char *name : {"self", "other"}) // either may be a number
+    if (const Argument *given = find(node, name); given && std::holds_alternative<ValueName>(*given))
+      return typeOf(std::get<ValueName>(*given).name) == ScalarType::Float64 ? largestDouble : largestFloat;
+  return largestFloat;
 }
 
 /// What is no number differs from itself.

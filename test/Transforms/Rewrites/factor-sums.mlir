@@ -179,3 +179,22 @@ func.func @small_in_double(%x: tensor<?xf64, #mpdfg.on<@edge>>) -> tensor<?xf64,
   %2 = mpdfg.reduce sum %1 along @dst : tensor<?xf64, #mpdfg.on<@edge>> -> tensor<?xf64, #mpdfg.on<@node>>
   return %2 : tensor<?xf64, #mpdfg.on<@node>>
 }
+
+// -----
+
+// What a mask chooses has one member each, and keeps numbers away that are not finite: as a factor outside of the sum,
+// those of the others would be 0 times NaN.
+// CHECK-LABEL: func @of_the_chosen
+// CHECK: %[[P:.*]] = mpdfg.binary mul %arg0, %{{.*}} : tensor<?x8xf32, #mpdfg.on<@part>>
+// CHECK: mpdfg.reduce sum %[[P]] along @chosen
+module attributes {mpdfg.exported, mpdfg.source = {chosen = "nonzero(mask)", node = "size(x, 0)", part = "length(nonzero(mask))"}} {
+  mpdfg.space @node root
+  mpdfg.space @part root
+  mpdfg.map @chosen root from @part to @node
+  func.func @of_the_chosen(%x: tensor<?x8xf32, #mpdfg.on<@part>>, %y: tensor<?x8xf32, #mpdfg.on<@node>>) -> tensor<?x8xf32, #mpdfg.on<@node>> {
+    %0 = mpdfg.broadcast %y along @chosen : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@part>>
+    %1 = mpdfg.binary mul %x, %0 : tensor<?x8xf32, #mpdfg.on<@part>>, tensor<?x8xf32, #mpdfg.on<@part>> -> tensor<?x8xf32, #mpdfg.on<@part>>
+    %2 = mpdfg.reduce sum %1 along @chosen : tensor<?x8xf32, #mpdfg.on<@part>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    return %2 : tensor<?x8xf32, #mpdfg.on<@node>>
+  }
+}
