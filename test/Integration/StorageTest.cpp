@@ -251,6 +251,8 @@ INSTANTIATE_TEST_SUITE_P(
                   9},
             Layer{"Long", "model M { input x: node[in = 600]\n param W[in, out = 64]\noutput y = x @ W }", true, 16500,
                   9},
+            Layer{"Panels", "model M { input x: node[in = 900]\n param W[in, out = 64]\noutput y = x @ W }", true,
+                  16500, 9},
             Layer{"Heads",
                   "model M { input x: node[heads = 2, in = 68]\n param W[heads, in, out = 64]\noutput y = x @ W }",
                   true, 8300, 9},

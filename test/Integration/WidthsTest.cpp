@@ -109,6 +109,11 @@ INSTANTIATE_TEST_SUITE_P(Products, ManyRows,
                                            "output y = tanh(x @ W) }"},
                                   8300,
                                   60},
+                             // A weight that shared memory does not hold: ten panels, the last of which is short.
+                             Many{{"Panels", "model M { input x: node[in = 620]\n param W[in, out = 70], b[out]\n"
+                                             "output y = tanh(x @ W + b) }"},
+                                  8300,
+                                  60},
                              // The product's rows are folded where they are.
                              Many{{"Softmax", "model M { input x: node[in = 65]\n param W[in, out = 64]\n"
                                               "output y = softmax(x @ W, over: out) }"},

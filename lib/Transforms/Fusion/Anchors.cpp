@@ -113,6 +113,30 @@ bool bindsWideRows(Value row, bool isCut) {
   return false;
 }
 
+/// How many products that are read nowhere else a sum of them and of shared rows has; 0 if it has other terms.
+unsigned productsSummed(Value sum) {
+  unsigned products = 0;
+  SmallVector<Value> terms = {sum};
+  while (!terms.empty()) {
+    Value term = terms.pop_back_val();
+    if (auto add = term.getDefiningOp<BinaryOp>(); add && add.getKind() == BinaryKind::Add) {
+      if (term != sum && !term.hasOneUse())
+        return 0;
+      llvm::append_range(terms, add->getOperands());
+      continue;
+    }
+    if (auto move = term.getDefiningOp<BroadcastOp>(); move && move.getAlong() == kAllMap)
+      continue;
+    if (!getResidency(term.getType()))
+      continue;
+    Operation *op = term.getDefiningOp();
+    if (!op || !mpk::isFormed(op) || !term.hasOneUse())
+      return 0;
+    ++products;
+  }
+  return products;
+}
+
 } // namespace
 
 bool gnnc::isAllReduction(Operation *op) {
@@ -254,8 +278,25 @@ void Grouping::requirePartsOfWideRows(func::FuncOp function) {
     }
 }
 
+/// The gates of a recurrent cell are cut from the sum of two products. Each of its sweeps would read both products; the
+/// sum is one row, and the later product's epilogue can write it in place of its own.
+void Grouping::requireCutSums(func::FuncOp function) {
+  for (auto slice : function.getOps<SliceOp>()) {
+    Value row = slice.getInput();
+    while (isView(row.getDefiningOp()))
+      row = row.getDefiningOp()->getOperand(0);
+    Operation *sum = row.getDefiningOp();
+    if (!sum || anchors.contains(sum) || productsSummed(row) < 2)
+      continue;
+    remarkPassed(sum, DEBUG_TYPE, "join", [] { return "a sum of products is kept in place of them"; });
+    require(row);
+    apart.insert(sum);
+  }
+}
+
 void Grouping::findAnchors(func::FuncOp function, bool fuse) {
   if (fuse) {
+    requireCutSums(function);
     requireLongJoins(function);
     requirePartsOfWideRows(function);
     requireWideFolds(function);

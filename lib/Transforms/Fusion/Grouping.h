@@ -107,6 +107,7 @@ private:
   void requireWideFolds(mlir::func::FuncOp function);
   void requireLongJoins(mlir::func::FuncOp function);
   void requirePartsOfWideRows(mlir::func::FuncOp function);
+  void requireCutSums(mlir::func::FuncOp function);
   void cutLongBody(mlir::Operation *anchor);
   /// Of a value that is read through a map.
   void requireRows(mlir::Value value);

@@ -121,30 +121,45 @@ TEST(CUDALaunches, LongProductsOfFewRows) {
 /// Where there is machine code for sm_90, warpgroups do products that are large enough; for each number of rows and
 /// each architecture there is one kernel, whose shared memory every such GPU has.
 TEST(CUDALaunches, Warpgroups) {
-  for (ProductArithmetic products : {ProductArithmetic::TF32x3, ProductArithmetic::TF32})
-    for (auto [k, n, columns] :
-         {std::tuple(256, 256, 64), {64, 64, 64}, {100, 65, 48}, {432, 64, 64}, {2900, 64, 0}, {63, 256, 0}}) {
-      PrintOptions options{products};
+  struct Case {
+    int k, n;
+    int columns, panel;         ///< panel: 0 where the weight's tile is in shared memory as a whole
+    int tf32Columns, tf32Panel; ///< where nothing is split
+  };
+  for (bool splits : {true, false})
+    for (Case each : {Case{256, 256, 64, 0, 128, 0},
+                      {64, 64, 64, 0, 64, 0},
+                      {100, 65, 48, 0, 80, 0},
+                      {432, 64, 64, 0, 64, 0},
+                      {512, 256, 64, 64, 64, 0},
+                      {1280, 320, 64, 64, 112, 128},
+                      {600, 64, 32, 0, 64, 0},
+                      {2900, 64, 0, 0, 0, 0},
+                      {2900, 128, 64, 64, 64, 64},
+                      {63, 256, 0, 0, 0, 0}}) {
+      PrintOptions options{splits ? ProductArithmetic::TF32x3 : ProductArithmetic::TF32};
       options.hasWarpgroups = true;
-      std::vector<DeviceStep> steps = product(k, n, options);
+      std::vector<DeviceStep> steps = product(each.k, each.n, options);
       ASSERT_EQ(steps.size(), 1u);
-      int64_t many = 0;
+      int many = 0, columns = splits ? each.columns : each.tf32Columns, panel = splits ? each.panel : each.tf32Panel;
       for (const Launch &launch : steps[0].launches)
         if (llvm::StringRef(launch.kernel).ends_with("_many")) {
           ++many;
           EXPECT_EQ(launch.architecture, 90);
           EXPECT_EQ(launch.threads, 512);
           EXPECT_EQ(launch.perBlock, 256);
-          EXPECT_EQ(launch.gridY, (n + columns - 1) / columns);
-          // The weight's tile, and where rows do not begin at sectors, 16 rows of 24 numbers of each warp's results.
-          int weight = (k + 15) / 16 * 16 * columns * (products == ProductArithmetic::TF32 ? 4 : 8);
-          EXPECT_EQ(launch.sharedBytes, weight + (n % 8 ? 16 * 16 * 24 * 4 : 0));
+          EXPECT_EQ(launch.gridY, (each.n + columns - 1) / columns);
+          // The weight's tile, or two of its panels and one that is on its way; where rows do not begin at sectors, 16
+          // rows of 24 numbers of each warp's results.
+          int parts = splits ? 8 : 4;
+          int weight = columns * (panel ? panel * (2 * parts + 4) : (each.k + 15) / 16 * 16 * parts);
+          EXPECT_EQ(launch.sharedBytes, weight + (each.n % 8 ? 16 * 16 * 24 * 4 : 0)) << each.k << " x " << each.n;
           EXPECT_LE(launch.sharedBytes, kMostSharedBytes);
         }
       EXPECT_EQ(many, columns ? 1 : 0);
       for (int64_t rows : {1, 4000, 4096, 8192, 16383, 16384, 10000000})
         for (int architecture : {0, 80, 90})
-          EXPECT_EQ(launchesFor(steps[0], rows, architecture), 1) << k << ", " << rows << ", " << architecture;
+          EXPECT_EQ(launchesFor(steps[0], rows, architecture), 1) << each.k << ", " << rows << ", " << architecture;
     }
   for (auto [k, n, isMany] : {std::tuple(256, 256, true), {65, 64, true}, {64, 256, false}, {256, 63, false}}) {
     PrintOptions options;

@@ -104,6 +104,7 @@ private:
   llvm::BitVector findWhole();
   int64_t widestHeld();
   void cutTiles();
+  int64_t registersOfTile(const Atom &atom);
   double again(int atom);
   int64_t computed();
   int64_t memberRegisters();
@@ -263,15 +264,26 @@ double Chooser::readOfMember() {
   return total;
 }
 
+/// Registers of all tiles of an atom.
+static int64_t slotsOf(const Atom &atom) { return llvm::divideCeil(atom.extent, atom.lanes * atom.vector); }
+
+/// Registers of a tile if the atom is cut further: half as many. Without members, a last tile that is mostly empty
+/// costs its part of the time (three registers in two tiles compute four), so less than half where it divides better.
+int64_t Chooser::registersOfTile(const Atom &atom) {
+  int64_t registers = (atom.registers + 1) / 2, slots = slotsOf(atom);
+  while (plan.walks == 0 && double(llvm::divideCeil(slots, registers) * registers) > double(slots) * (1 + kLittleAgain))
+    --registers;
+  return registers;
+}
+
 /// How much of what is read of a member each tile would read again if the atom were cut in two; without members, how
 /// much of what is computed it would compute again.
 double Chooser::again(int atom) {
   double read = readOfMember();
   if (read == 0) {
     int64_t before = computed();
-    int64_t registers = (axes[atom].registers + 1) / 2;
-    int64_t tiles = axes[atom].tiles * int64_t(llvm::divideCeil(axes[atom].registers, registers));
-    llvm::SaveAndRestore cut(axes[atom].tiles, tiles);
+    int64_t registers = registersOfTile(axes[atom]);
+    llvm::SaveAndRestore cut(axes[atom].tiles, int64_t(llvm::divideCeil(slotsOf(axes[atom]), registers)));
     llvm::SaveAndRestore held(axes[atom].registers, registers);
     return before ? double(computed()) / double(before) - 1 : 0;
   }
@@ -314,9 +326,8 @@ void Chooser::cutTiles() {
     if (best < 0)
       return;
     Atom &atom = axes[best];
-    int64_t slots = llvm::divideCeil(atom.extent, atom.lanes * atom.vector); // registers of all tiles
-    atom.registers = (atom.registers + 1) / 2;
-    atom.tiles = llvm::divideCeil(slots, atom.registers);
+    atom.registers = registersOfTile(atom);
+    atom.tiles = llvm::divideCeil(slotsOf(atom), atom.registers);
   }
 }
 

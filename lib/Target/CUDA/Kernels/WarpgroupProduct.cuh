@@ -7,90 +7,38 @@
 //
 // The products of TensorProduct.cuh by warpgroups: the same arguments, the same results but for rounding.
 //
-// The weight's tile lies in shared memory for as long as the block runs, in both parts (MatrixUnits.cuh). Rows come
-// straight to the registers that are multiplied, 16 bytes a lane: a lane's four neighbouring depths of 16 are what it
-// has of two products of 8, and the weight's depths lie in the same order. While a warpgroup multiplies 16 depths, the
-// next ones are split, and those after them are on their way; what waits for sums to be flushed or written, the other
-// warpgroups make up for.
-//
-// Rows of 16 bits are multiplied as they are, with twice as many depths in 16 bytes. The weight, float32, is two
-// numbers of their type: of bf16 16 bits in all, which leave out 2^-18 of it, of f16 22. f16 has few exponents, so the
-// tile is multiplied by a power of two that brings its largest number near to 2^14, and the sums are divided by it.
+// Rows come straight to the registers that are multiplied, 16 bytes a lane: a lane's four neighbouring depths of 16 are
+// what it has of two products of 8, and the weight's depths lie in the same order (WarpgroupWeight.cuh). While a
+// warpgroup multiplies 16 depths, the next ones are split, and those after them are on their way; what waits for sums
+// to be flushed or written, the other warpgroups make up for. Rows of 16 bits are multiplied as they are, with twice as
+// many depths in 16 bytes.
 //
 // A Shape is that of TensorProduct.cuh with kTileRows 64 times the warpgroups; kManyRows: this kernel does the products
-// of at least so many rows. Rows of groups have none.
+// of at least so many rows; kPanel: depths of a panel of the weight, or 0 where all depths are in shared memory. Rows
+// of groups have none.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GNNC_KERNELS_WARPGROUPPRODUCT_CUH
 #define GNNC_KERNELS_WARPGROUPPRODUCT_CUH
 
-#include "TensorProduct.cuh"
-#include "Warpgroups.cuh"
+#include "WarpgroupWeight.cuh"
 
 #ifdef GNNC_HAS_WARPGROUPS
 
 namespace gnnc {
 
-/// Depths of which a lane has its numbers at once, those of two products.
-template <Operands Kind> constexpr int kChunk = 2 * kStepDepth<Kind>;
-
-/// Depths between waits, after which sums are added to their totals, if there are totals. Rows of 16 bits have none up
-/// to 512 depths: what their rounding left out of them is more than what such sums lose when they are cut off.
-template <Operands Kind> constexpr int kDepthAtOnce = Kind == Operands::TF32 ? kDepthOfSums : 256;
-template <Operands Kind> constexpr int kDepthWithoutTotals = Kind == Operands::TF32 ? kDepthOfSums : 512;
-
-/// Puts the tile of a weight into shared memory in the order in which lanes have depths, in both parts if Splits.
-/// weight(k, n) is a number of it, or zero. What the tile has been multiplied by is returned.
-template <Operands Kind, int Columns, int Depths, int Threads, bool Splits, typename Weight>
-GNNC_DEVICE float placeWeight(float *memory, Weight weight) {
-  using Tile = RightTile<Kind, Columns>;
-  if constexpr (Kind == Operands::TF32) {
-    float *const high = memory, *const low = memory + Depths * Columns;
-    _Pragma("unroll 8") for (int at = threadIdx.x; at < Depths * Columns; at += Threads) {
-      // Depth 4 t + 2 s + h of a chunk is number t + 4 h of its step s.
-      const int k = at / Columns, n = at % Columns;
-      const int to = Tile::placeOf(k / 16 * 2 + k % 4 / 2, k % 16 / 4 + k % 2 * 4, n);
-      Parts<1, 1, Splits> parts;
-      parts.set(0, 0, weight(k, n));
-      high[to] = __uint_as_float(parts.high[0][0]);
-      if constexpr (Splits)
-        low[to] = __uint_as_float(parts.low[0][0]);
-    }
-    return 1;
-  } else {
-    float factor = 1, back = 1;
-    if constexpr (Kind == Operands::F16) {
-      float most = 0; // of the finite ones
-      _Pragma("unroll 8") for (int at = threadIdx.x; at < Depths * Columns; at += Threads) {
-        const float w = fabsf(weight(at / Columns, at % Columns));
-        most = w > most && w <= 0x1.fffffep127f ? w : most;
-      }
-      GNNC_FOR_STEP(i, 5, 1) most = fmaxf(most, shuffleXor(most, 1 << i));
-      if (lane() == 0)
-        memory[threadIdx.x / 32] = most;
-      __syncthreads();
-      GNNC_FOR(i, Threads / 32) most = fmaxf(most, memory[i]);
-      __syncthreads();
-      const int exponent = int(__float_as_uint(most) >> 23) - 127;
-      const int shift = 14 - (exponent < -100 ? -100 : exponent); // so that both factors are normal
-      factor = __uint_as_float(unsigned(127 + shift) << 23), back = __uint_as_float(unsigned(127 - shift) << 23);
-    }
-    unsigned *const high = reinterpret_cast<unsigned *>(memory), *const low = high + Depths * Columns / 2;
-    _Pragma("unroll 8") for (int at = threadIdx.x; at < Depths / 2 * Columns; at += Threads) {
-      // Depth 8 t + 4 s + 2 h + e of a chunk is number 2 t + 8 h + e of its step s.
-      const int k = at / Columns * 2, n = at % Columns;
-      const int to = Tile::placeOf(k / 32 * 2 + k % 8 / 4, k % 32 / 8 * 2 + k % 4 / 2 * 8, n) / 2;
-      const float w[2] = {weight(k, n) * factor, weight(k + 1, n) * factor};
-      unsigned parts[2];
-      splitPair<Kind>(w, parts[0], parts[1]);
-      high[to] = parts[0];
-      if constexpr (Splits)
-        low[to] = parts[1];
-    }
-    return back;
-  }
-}
+/// Depths between waits, after which sums are added to their totals, if there are totals. There are none up to so many
+/// depths of operands that are not split: what their rounding left out is more than what such sums lose when they are
+/// cut off.
+template <Operands Kind, bool Splits>
+constexpr int kDepthAtOnce = Kind != Operands::TF32 ? 256
+                             : Splits               ? kDepthOfSums
+                                                    : 128;
+template <Operands Kind, bool Splits>
+constexpr int kDepthWithoutTotals = Kind != Operands::TF32 ? 512
+                                    : Splits               ? kDepthOfSums
+                                                           : 2048;
 
 template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &args) {
   if (device::mostOf(args.rows) < S::kManyRows)
@@ -100,12 +48,16 @@ template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &arg
   using Tile = RightTile<kKind, S::kTileColumns>;
   using Word = typename Choice<kKind == Operands::TF32, float, unsigned>::Type; // of a row: of 16 bits two numbers
   constexpr int kM = S::kTileRows, kN = S::kTileColumns, kThreads = kM * 2, kChunkDepth = kChunk<kKind>;
-  constexpr int kChunks = (S::kK + kChunkDepth - 1) / kChunkDepth, kNumbers = kChunks * kChunkDepth * kN;
-  constexpr int kWords = kNumbers / (kKind == Operands::TF32 ? 1 : 2); // of a part of the weight's tile
-  constexpr bool kSplitsX = S::kSplit && !kIsHalf<X>, kFlushes = S::kK > kDepthWithoutTotals<kKind>;
-  static_assert(!S::kGrouped && kN % 8 == 0 && kM % 64 == 0);
+  constexpr int kPanel = S::kPanel ? S::kPanel : (S::kK + kChunkDepth - 1) / kChunkDepth * kChunkDepth;
+  constexpr int kPanels = (S::kK + kPanel - 1) / kPanel, kPanelChunks = kPanel / kChunkDepth;
+  constexpr int kChunks = kPanels * kPanelChunks;
+  constexpr bool kSplitsX = S::kSplit && !kIsHalf<X>;
+  constexpr bool kFlushes = S::kK > kDepthWithoutTotals<kKind, S::kSplit>;
+  using Weight = WeightTile<kKind, kN, kPanel, S::kSplit>;
+  using Panels = WeightPanels<kKind, kN, kPanel, kPanels, kThreads, S::kSplit>;
+  static_assert(!S::kGrouped && kM % 64 == 0 && (kPanels == 1 || kPanelChunks % 2 == 0));
   extern __shared__ double memory[];
-  float *const high = reinterpret_cast<float *>(memory), *const low = high + kWords;
+  float *const weights = reinterpret_cast<float *>(memory);
   constexpr int kTiles = (S::kN + kN - 1) / kN;
   const BlockTile<1, S::kBatch * kTiles> block;
   if (!block.exists)
@@ -113,12 +65,19 @@ template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &arg
   const TileNumber<S::kBatch * kTiles> tile(block.tile);
   const int batch = tile.other / kTiles, column = tile.other % kTiles * kN;
   const float *weight = args.rhs + int64(batch) * S::kK * S::kN + column;
-  const float factor = placeWeight<kKind, kN, kChunks * kChunkDepth, kThreads, S::kSplit>(high, [&](int k, int n) {
-    return k < S::kK && column + n < S::kN ? __ldg(weight + int64(k) * S::kN + n) : 0.0f;
-  });
+  auto isInside = [&](int k, int n) { return k < S::kK && column + n < S::kN; };
+  auto weightOf = [&](int k, int n) { return isInside(k, n) ? __ldg(weight + int64(k) * S::kN + n) : 0.0f; };
+  auto copyWeight = [&](unsigned to, int k, int n) {
+    copyAsync<4>(to, weight + int64(k) * S::kN + n, isInside(k, n) ? 4 : 0);
+  };
+  const WeightScale scale = scaleOf<kKind, kN, kPanels * kPanel, kThreads>(weights, weightOf);
+  Panels panels{weights, scale.factor};
+  if constexpr (kPanels > 1)
+    panels.begin(copyWeight);
+  else
+    Weight::template place<kThreads>(weights, scale.factor, weightOf);
   showToProducts();
   __syncthreads();
-  const uint64 highAt = Tile::descriptor(sharedAddress(high)), lowAt = Tile::descriptor(sharedAddress(low));
 
   const int64 end = args.rows * S::kRows, stride = int64(gridDim.x) * kM;
   const int ownRow = threadIdx.x / 32 * 16 + lane() / 4, ownDepth = lane() % 4 * (kChunkDepth / 4);
@@ -148,7 +107,7 @@ template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &arg
     GNNC_FOR(half, 2) {
       fill<kRead>(to[half], Word(0));
       GNNC_FOR_STEP(v, kOwn, kV) {
-        if (rows.at[half] && (S::kK % kChunkDepth == 0 || depth + ownDepth + v < S::kK)) {
+        if (rows.at[half] && (S::kK == kChunks * kChunkDepth || depth + ownDepth + v < S::kK)) {
           if constexpr (kKind == Operands::TF32)
             readRow<kV>(to[half] + v, rows.at[half] + depth + v);
           else
@@ -172,6 +131,7 @@ template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &arg
     fetch(rows, 1, fetched[1]);
   for (int64 first = tile.rows * kM; first < end; first += stride) {
     const Rows next = find(first + stride);
+    uint64 highAt = Tile::descriptor(sharedAddress(weights)), lowAt = highAt;
     auto multiply = [&](auto parity, int chunk, bool adds) {
       constexpr int kSet = parity.value;
       waitForProducts<1>(); // The chunk before the last has read its registers.
@@ -180,37 +140,55 @@ template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &arg
       const bool isLast = chunk + 2 >= kChunks;
       fetch(isLast ? next : rows, isLast ? kSet : chunk + 2, fetched[kSet]);
       beginProducts();
-      left[kSet].template multiply<kN, S::kSplit>(sums, highAt + Tile::toStep(chunk * 2),
-                                                  lowAt + Tile::toStep(chunk * 2), adds);
+      const uint64 to = Tile::toStep((kPanels > 1 ? chunk % kPanelChunks : chunk) * 2);
+      left[kSet].template multiply<kN, S::kSplit>(sums, highAt + to, lowAt + to, adds);
       commitProducts();
     };
     // So many chunks, of which an even number comes before. In the end all is waited for: products that are open where
     // a loop goes back are begun one by one.
-    auto multiplySome = [&](auto count, int chunk) {
+    auto multiplySome = [&](auto count, int chunk, auto meanwhile) {
       GNNC_FOR_STEP(c, count.value, 2) {
         multiply(Constant<0>(), chunk + c, c > 0 || (!kFlushes && chunk > 0));
         if (c + 1 < count.value)
           multiply(Constant<1>(), chunk + c + 1, true);
       }
+      meanwhile();
       waitForProducts<0>();
       holdRegisters(sums);
       if constexpr (kFlushes)
         GNNC_FOR(i, kN / 2) totals[i] += sums[i];
     };
-    constexpr int kAtOnce = kDepthAtOnce<kKind> / kChunkDepth, kRest = kChunks % kAtOnce;
     if constexpr (kFlushes)
       GNNC_FOR(i, kN / 2) totals[i] = 0;
-    _Pragma("unroll 1") for (int chunk = 0; chunk + kAtOnce <= kChunks; chunk += kAtOnce)
-        multiplySome(Constant<kAtOnce>(), chunk);
-    if constexpr (kRest > 0)
-      multiplySome(Constant<kRest>(), kChunks - kRest);
+    auto findTile = [&](const float *tile) {
+      highAt = Tile::descriptor(sharedAddress(tile)), lowAt = Tile::descriptor(sharedAddress(tile + Weight::kPart));
+    };
+    if constexpr (kPanels > 1) {
+      _Pragma("unroll 1") for (int panel = 0; panel < kPanels; ++panel) {
+        findTile(weights + panels.current * Weight::kWords);
+        multiplySome(Constant<kPanelChunks>(), panel * kPanelChunks, [&] {
+          panels.putNext(copyWeight);
+          showToProducts();
+        });
+        panels.current ^= 1;
+        __syncthreads(); // The tile is there, and nobody reads the one before any more.
+      }
+    } else {
+      constexpr int kAtOnce = kDepthAtOnce<kKind, S::kSplit> / kChunkDepth, kRest = kChunks % kAtOnce;
+      findTile(weights);
+      _Pragma("unroll 1") for (int chunk = 0; chunk + kAtOnce <= kChunks; chunk += kAtOnce)
+          multiplySome(Constant<kAtOnce>(), chunk, [] {});
+      if constexpr (kRest > 0)
+        multiplySome(Constant<kRest>(), kChunks - kRest, [] {});
+    }
     if constexpr (kKind == Operands::F16)
-      GNNC_FOR(i, kN / 2)(kFlushes ? totals[kFlushes ? i : 0] : sums[i]) *= factor;
+      GNNC_FOR(i, kN / 2)(kFlushes ? totals[kFlushes ? i : 0] : sums[i]) *= scale.back;
     rows = next;
     const float *made = kFlushes ? totals : sums;
     if constexpr (!kIsStored<S>) {
       constexpr int kColumns = kN % 32 == 0 ? 32 : 16, kVStaged = kStoredAtOnce<S>;
-      float *const own = high + kWords * (S::kSplit ? 2 : 1) + threadIdx.x / 32 * 16 * kPaddedResult<kColumns>;
+      float *const own =
+          weights + (kPanels > 1 ? Panels::kWords : Weight::kWords) + threadIdx.x / 32 * 16 * kPaddedResult<kColumns>;
       GNNC_FOR_STEP(c, kN, kColumns)
       takeRows<kColumns, kColumns, kVStaged>(
           own, reinterpret_cast<const float (*)[4]>(made + c / 2), [&](int row, int n, const float *numbers) {

@@ -37,9 +37,13 @@ constexpr int64_t kSlicedRows = 32, kSlicedDepth = 64;
 /// from so many rows on.
 constexpr int64_t kLeastForWarpgroups = 64, kWarpgroupThreads = 512, kMostWarpgroupColumns = 64, kManyBlocks = 64,
                   kManyRows = 8192;
-/// Where both operands have 16 bits: sums have no totals up to so many depths, and leave room for twice the columns;
-/// outer sums have so many stages.
-constexpr int64_t kMostDepthsOf16Bits = 512, kOuterSumStages = 4, kWideOuterSumStages = 6;
+/// Where rows have 16 bits, or operands are rounded to TF32: sums have no totals up to so many depths, and leave room
+/// for twice the columns (Kernels/WarpgroupProduct.cuh).
+constexpr int64_t kMostDepthsOf16Bits = 512, kMostDepthsOfTF32 = 2048;
+/// Depths of a panel of a weight that does not fit shared memory: those of a total, or more where there is none to add.
+constexpr int64_t kPanelOfTotal = 64, kPanel = 128;
+/// Outer sums of rows of 16 bits have so many stages.
+constexpr int64_t kOuterSumStages = 4, kWideOuterSumStages = 6;
 
 struct Shape {
   int64_t batch = 1, rows = 1, k = 0, n = 0;
@@ -88,7 +92,8 @@ public:
   void printShape(mpk::ProductOp epilogue = nullptr);
   Launch &launch(const std::string &suffix, const std::string &code, int64_t threads);
   /// Of warpgroups, with a tile of its own, for sm_90 alone.
-  Launch &launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns, int64_t stages = 0,
+  /// `constants`: more of what the kernel wants to know.
+  Launch &launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns, const Twine &constants,
                            int64_t threadsOfProcessor = kWarpgroupThreads);
   int64_t elements() const { return shape.batch * shape.k * shape.n; }
   int64_t bytes() const { return elements() * element.getIntOrFloatBitWidth() / 8; }
@@ -174,12 +179,11 @@ void ProductStep::printShape(mpk::ProductOp epilogue) {
   out.close("};");
 }
 
-Launch &ProductStep::launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns, int64_t stages,
-                                      int64_t threadsOfProcessor) {
+Launch &ProductStep::launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns,
+                                      const Twine &constants, int64_t threadsOfProcessor) {
   out.line("#ifdef GNNC_HAS_WARPGROUPS");
-  out.line("struct " + step.name + "_many_shape : " + step.name +
-           "_shape { static constexpr int kTileRows = " + Twine(tileRows) + ", kTileColumns = " + Twine(tileColumns) +
-           (stages ? ", kStages = " + Twine(stages) : Twine()) + "; };");
+  out.line("struct " + step.name + "_many_shape : " + step.name + "_shape { static constexpr int kTileRows = " +
+           Twine(tileRows) + ", kTileColumns = " + Twine(tileColumns) + constants + "; };");
   int64_t threads = tileRows * 2;
   out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ", " +
            Twine(threadsOfProcessor / threads) + ") " + step.name + "_many(const __grid_constant__ " + step.name +
@@ -253,6 +257,36 @@ static int64_t warpgroupColumns(int64_t n, int64_t most) {
   return llvm::alignTo(llvm::divideCeil(n, llvm::divideCeil(n, most)), 16);
 }
 
+namespace {
+/// Columns of a tile of warpgroups, depths of a panel of the weight (0: all are in shared memory), bytes of that.
+struct WarpgroupTile {
+  int64_t columns = 0, panel = 0, bytes = 0;
+};
+} // namespace
+
+static WarpgroupTile tileOfWarpgroups(const Shape &shape, bool narrow, bool folds, bool storesHalves) {
+  bool hasTotals = narrow ? shape.k > kMostDepthsOf16Bits : shape.split || shape.k > kMostDepthsOfTF32;
+  int64_t bytesOfNumber = (shape.split ? 8 : 4) / (narrow ? 2 : 1), depths = llvm::alignTo(shape.k, narrow ? 32 : 16);
+  auto tile = [&](int64_t mostColumns, int64_t panel) {
+    WarpgroupTile result{warpgroupColumns(shape.n, mostColumns), panel, 0};
+    // Two panels lie there as they are multiplied, one as it was copied.
+    int64_t bytesOfColumn = panel ? panel * (2 * bytesOfNumber + 4) : depths * bytesOfNumber;
+    result.bytes = bytesOfColumn * result.columns + resultBytes(shape.n, result.columns % 32 == 0 ? 32 : 16,
+                                                                kWarpgroupThreads / 32, folds, storesHalves);
+    return result;
+  };
+  bool mayBeWide = !hasTotals && !folds;
+  if (WarpgroupTile wide = tile(2 * kMostWarpgroupColumns, 0); mayBeWide && wide.bytes <= kMostSharedBytes)
+    return wide;
+  if (WarpgroupTile whole = tile(kMostWarpgroupColumns, 0); whole.bytes <= kMostSharedBytes)
+    return whole;
+  // To read rows of float32 once more costs less than panels do.
+  if (shape.n <= kMostWarpgroupColumns && !narrow)
+    return tile(kMostWarpgroupColumns / 2, 0);
+  return mayBeWide ? tile(2 * kMostWarpgroupColumns, kPanel)
+                   : tile(kMostWarpgroupColumns, narrow ? kPanel : kPanelOfTotal);
+}
+
 static bool useWarpgroups(const Shape &shape, const PrintOptions &options) {
   return options.hasWarpgroups && shape.onTensorCores && !shape.grouped &&
          std::min(shape.k, shape.n) >= kLeastForWarpgroups;
@@ -272,7 +306,8 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
   shape.gathersLhs = bool(op.getGatherAttr());
   shape.grouped = bool(op.getGroupAttr());
   shape.tileRows = 128;
-  int64_t sharedBytes = 0, manyColumns = 0, manyBytes = 0;
+  int64_t sharedBytes = 0;
+  WarpgroupTile many;
   if (useTensorCores(op, options, shape)) {
     // As few tiles as there must be, as narrow as they may be: warps beside each other have whole fragments each.
     shape.tileColumns = powerOfTwo(shape.n, 8, 32);
@@ -281,21 +316,14 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     // A row that is folded lies in four lanes of one warp.
     bool folds = op.hasEpilogue() && mpk::foldsRows(op.getEpilogue().front());
     bool narrow = isNarrow(op.getLhs());
-    auto bytesOf = [&](int64_t columns, bool halves) {
-      return llvm::alignTo(shape.k, narrow ? 32 : 16) * columns * (shape.split ? 8 : 4) / (narrow ? 2 : 1) +
-             resultBytes(shape.n, columns % 32 == 0 ? 32 : 16, kWarpgroupThreads / 32, folds, halves);
-    };
-    auto manyColumnsOf = [&](bool halves) {
-      int64_t columns = warpgroupColumns(shape.n, kMostWarpgroupColumns),
-              wider = warpgroupColumns(shape.n, kMostWarpgroupColumns * 2);
-      if (narrow && !folds && shape.k <= kMostDepthsOf16Bits && bytesOf(wider, halves) <= kMostSharedBytes)
-        return wider;
-      return bytesOf(columns, halves) <= kMostSharedBytes ? columns
-                                                          : warpgroupColumns(shape.n, kMostWarpgroupColumns / 2);
-    };
+    many = tileOfWarpgroups(shape, narrow, folds, /*storesHalves=*/false);
     // Not where there is room for fewer columns then, so that rows would be read more often.
-    manyColumns = manyColumnsOf(false);
-    shape.storesHalves = llvm::any_of(op.getResults(), isNarrow) && manyColumnsOf(true) == manyColumns;
+    if (llvm::any_of(op.getResults(), isNarrow)) {
+      WarpgroupTile halves = tileOfWarpgroups(shape, narrow, folds, /*storesHalves=*/true);
+      shape.storesHalves = halves.columns == many.columns && halves.bytes <= kMostSharedBytes;
+      if (shape.storesHalves)
+        many = halves;
+    }
     shape.height = folds ? 16 : 32;
     shape.width = shape.tileColumns / (folds || shape.tileColumns <= 32 ? 1 : 2);
     // Rows that are copied number by number need a register for each.
@@ -316,10 +344,9 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     if (shape.k >= kLeastSliced && !op.getGroupAttr() && !folds)
       shape.fewRows =
           kFewTiles * kSlicedRows / (shape.batch * llvm::divideCeil(shape.n, shape.tileColumns) * shape.rows);
-    manyBytes = bytesOf(manyColumns, shape.storesHalves);
-    if (useWarpgroups(shape, options) && manyBytes <= kMostSharedBytes && !(folds && manyColumns < shape.n))
+    if (useWarpgroups(shape, options) && many.bytes <= kMostSharedBytes && !(folds && many.columns < shape.n))
       shape.manyRows = std::max<int64_t>(1, kManyBlocks * kWarpgroupThreads / 2 /
-                                                (shape.batch * llvm::divideCeil(shape.n, manyColumns) * shape.rows));
+                                                (shape.batch * llvm::divideCeil(shape.n, many.columns) * shape.rows));
   } else { // At most 256 threads, each with a rectangle that grows with the tile; at most 8 x 8.
     bool isWide = op.getRhs().getType().getElementType().isF64();
     shape.tileRows = isWide ? 64 : 128;
@@ -358,9 +385,10 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
   }
   if (shape.manyRows) {
     addOthers(builder.step, shape.manyRows);
-    Launch &many = builder.launchWarpgroups("warpgroupProduct", kWarpgroupThreads / 2, manyColumns);
-    place(many, kWarpgroupThreads / 2, manyColumns);
-    many.sharedBytes = manyBytes, many.leastMembers = shape.manyRows, many.mostBlocksPerProcessor = 1;
+    Launch &launch = builder.launchWarpgroups("warpgroupProduct", kWarpgroupThreads / 2, many.columns,
+                                              ", kPanel = " + Twine(many.panel));
+    place(launch, kWarpgroupThreads / 2, many.columns);
+    launch.sharedBytes = many.bytes, launch.leastMembers = shape.manyRows, launch.mostBlocksPerProcessor = 1;
   }
   if (shape.grouped && isPartialMap(op, op.getGroupAttr()))
     builder.step.zeroed.push_back(llvm::find(builder.step.buffers, Value(op.getResult(0))) -
@@ -416,8 +444,9 @@ DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOp
         wide ? warpgroupColumns(shape.n, 2 * kMostWarpgroupColumns) : warpgroupColumns(shape.n, kMostWarpgroupColumns);
     int64_t most = wide ? 128 : kWarpgroupThreads / 2, stages = wide ? kWideOuterSumStages : kOuterSumStages;
     int64_t rows = powerOfTwo(llvm::divideCeil(shape.k, llvm::divideCeil(shape.k, most)), 64, most);
-    Launch &many = builder.launchWarpgroups("warpgroupOuterSum", rows, columns, narrow ? stages : 0,
-                                            wide ? rows * 2 : kWarpgroupThreads);
+    Launch &many =
+        builder.launchWarpgroups("warpgroupOuterSum", rows, columns, narrow ? ", kStages = " + Twine(stages) : Twine(),
+                                 wide ? rows * 2 : kWarpgroupThreads);
     place(many, rows, columns);
     if (wide)
       many.mostBlocksPerProcessor = 1;
