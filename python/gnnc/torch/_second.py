@@ -27,6 +27,7 @@ from .._errors import Error
 from .._library import Library
 from . import _autograd, _export
 from ._alone import alone
+from ._counted import Count, cotangents as known_cotangents, counts, take_from_cotangents
 from ._integers import take_integers
 from ._kept import keeping
 
@@ -145,9 +146,8 @@ class _Compiled:
             program = _export.export_program(pull_back.called, args, kwargs)
         # As calls do, whose cotangents of integers and truth values are floats.
         take_integers(program, by_calls=True)
-        leaves, cotangents = _examples(program, example, of)
-        cotangents = [each for i, each in enumerate(cotangents) if i in given]
-        graph, self.used, self.names = _trace(program, example, of, leaves, cotangents, given)
+        leaves, cotangents, counted = _examples(program, example, of, given)
+        graph, self.used, self.names = _trace(program, example, of, leaves, cotangents, given, counted)
         tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor)) + tuple(cotangents)
         module = Gradient(pull_back.called, graph, self.names)
         flags = compiler_options(pull_back.module, tensors, pull_back.options)
@@ -233,10 +233,12 @@ def _spaces(executor: Executor) -> dict[tuple[str, int], str]:
     return found
 
 
-def _examples(program: ExportedProgram, example: Example, executor: Executor) -> tuple[list[Any], list[Tensor]]:
-    """Arguments of an exported program and cotangents of its results, all zero. Sizes that may differ do, so that a
-    trace does not take two for one, but for those of one space; and they are in the order of the example's, as the
-    program may compare them."""
+def _examples(
+    program: ExportedProgram, example: Example, executor: Executor, given: Given
+) -> tuple[list[Any], list[Tensor], dict[Any, Count]]:
+    """Arguments of an exported program and cotangents of its given results, all zero. Sizes that may differ do, so that
+    a trace does not take two for one, but for those of one space; and they are in the order of the example's, as the
+    program may compare them. Last what the program reads from tensors that cotangents say too."""
     placeholders = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
     output = next(node for node in program.graph.nodes if node.op == "output")
     inputs = [placeholders[name] for name in program.graph_signature.user_inputs if name in placeholders]
@@ -258,6 +260,7 @@ def _examples(program: ExportedProgram, example: Example, executor: Executor) ->
                 extents[space] = size
             elif space is not None and size.node.expr in hints:
                 space_of[size.node.expr] = space
+    counted = counts(values, sorted(given))
     sizes: dict[Any, int] = {}
     for symbol in sorted(hints, key=lambda each: (hints[each], str(each))):
         key = space_of.get(symbol, symbol)
@@ -273,7 +276,7 @@ def _examples(program: ExportedProgram, example: Example, executor: Executor) ->
                 continue
             expression = size.node.expr
             for symbol in sorted(expression.free_symbols, key=str):
-                if str(symbol).startswith("u"):
+                if str(symbol).startswith("u") and symbol not in counted:
                     raise Error("a result's size depends on numbers")
                 sizes.setdefault(symbol, next(free))
             result.append(int(expression.subs(sizes)))
@@ -286,7 +289,8 @@ def _examples(program: ExportedProgram, example: Example, executor: Executor) ->
     leaves = [
         next(zeros) if dtype is not None else constant for dtype, constant in zip(example.types, example.constants)
     ]
-    return leaves, [torch.zeros(shape(each), dtype=each.dtype, device=device) for each in values]
+    wanted = [values[i] for i in sorted(given)]
+    return leaves, [torch.zeros(shape(each), dtype=each.dtype, device=device) for each in wanted], counted
 
 
 def _trace(
@@ -296,6 +300,7 @@ def _trace(
     leaves: list[Any],
     cotangents: list[Tensor],
     given_to: Given,
+    counted: dict[Any, Count],
 ) -> tuple[fx.GraphModule, list[int], list[str]]:
     """The pull-back's operators, the operands whose gradients it returns, and the parameters that come last among its
     arguments."""
@@ -303,7 +308,8 @@ def _trace(
         if node.target in _ALIASES or "no_grad" in str(node.target) or "set_grad" in str(node.target):
             raise Error("parts of it are detached")
     module = program.module()
-    assert isinstance(module, nn.Module)
+    assert isinstance(module, fx.GraphModule)
+    take_from_cotangents(program, module, counted, sorted(given_to))
     tensors = {name: tensor for name, tensor in _tensors_of(module).items()}
     names = list(tensors)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -319,11 +325,9 @@ def _trace(
         operands = [own[i] for i in executor.value_leaves]
         operands += [by_name[name or ""] for name in executor.operand_names[len(operands) :]]
         args, kwargs = pytree.tree_unflatten(own, example.tree)
-        outputs = [
-            each
-            for each in pytree.tree_leaves(torch.func.functional_call(module, by_name, args, kwargs))
-            if each is not None
-        ]
+        with known_cotangents(seeds):
+            results = pytree.tree_leaves(torch.func.functional_call(module, by_name, args, kwargs))
+        outputs = [each for each in results if each is not None]
         outputs = [each for i, each in enumerate(outputs) if i in given_to]
         pairs = [(output, seed) for output, seed in zip(outputs, seeds) if output.requires_grad]
         found = torch.autograd.grad(

@@ -276,6 +276,24 @@ class Pairs(nn.Module):
         return self.layers(torch.cat([distance, 1 / distance], -1)).sum()
 
 
+class Energies(Pairs):
+    """One number for each graph of a batch, as many as the numbers of `batch` say; where `counts`, what they were too."""
+
+    def __init__(self, counts: bool) -> None:
+        super().__init__()
+        self.counts = counts
+
+    def forward(self, pos: Tensor, edge_index: Tensor, batch: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
+        distance = ((pos[edge_index[0]] - pos[edge_index[1]]) ** 2).sum(-1, keepdim=True).add(0.1).sqrt()
+        edges = self.layers(torch.cat([distance, 1 / distance], -1)).tanh()
+        atoms = edges.new_zeros(len(pos), edges.shape[1]).index_add(0, edge_index[1], edges)
+        graphs = int(batch.max()) + 1
+        energy = atoms.new_zeros(graphs, atoms.shape[1]).index_add(0, batch, atoms)
+        if not self.counts:
+            return (energy,)
+        return energy, pos.new_zeros(graphs, 1).index_add(0, batch, pos.square().sum(1, keepdim=True))
+
+
 class SecondDerivativesTest(TorchTest):
     def check(self, module: nn.Module, fast: nn.Module, third: bool = False) -> None:
         for nodes, count in ((5, 9), (8, 20)):
@@ -356,6 +374,27 @@ class SecondDerivativesTest(TorchTest):
             self.assertEqual(gradient is None, expected is None)
             if expected is not None:
                 self.assertClose(gradient, expected)
+
+    def test_forces_of_as_many_graphs_as_numbers_say(self) -> None:
+        """The cotangents have as many rows, so a pull-back reads no number; graphs without atoms are among them."""
+        for counts in (False, True):
+            module = Energies(counts)
+            fast = gnnc.compile(module)
+            for nodes, batch in ((6, [0, 0, 1, 1, 2, 2]), (9, [0, 0, 0, 1, 1, 1, 4, 4, 4]), (5, [0] * 5)):
+                x, edges = graph(nodes, 3 * nodes, seed=nodes)
+                found = []
+                for run in (module, fast):
+                    pos = x.clone().requires_grad_()
+                    module.zero_grad()
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("error")
+                        energies = run(pos, edges, torch.tensor(batch))
+                        total = sum((each.T * (1 + torch.arange(len(each)))).sum() for each in energies)
+                        (forces,) = torch.autograd.grad(total, pos, create_graph=True)
+                        (energies[0].square().sum() + forces.square().sum()).backward()
+                    found.append([forces.detach(), *[each.grad for each in module.parameters()], pos.grad])
+                for own, other in zip(*found):
+                    self.assertClose(other, own, 1e-4)
 
     def test_forces_of_normalised_rows(self) -> None:
         """Norms' own means and deviations are in their second derivatives. Energies are summed by lists that are arguments
