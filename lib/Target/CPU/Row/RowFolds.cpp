@@ -13,6 +13,7 @@
 #include "Flat/FlatTiles.h"
 #include "Row/RowSweep.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -44,9 +45,15 @@ void RowSweep::addHalves(Value pointer, ArrayRef<int64_t> shape, ArrayRef<int64_
   }
 }
 
-/// The sum of the products of `count` neighbours, at least a register of them: a vector of one number.
+int64_t RowSweep::lanesAlong(int64_t count) {
+  constexpr int64_t kShortestRow = 4;
+  int64_t lanes = target.registerBytes() * 8 / elementBits();
+  return count < kShortestRow ? 1 : std::min<int64_t>(lanes, llvm::bit_floor(uint64_t(count)));
+}
+
+/// The sum of the products of `count` neighbours: a vector of one number.
 Value RowSweep::dot(Value left, Value right, int64_t count) {
-  int64_t lanes = target.registerBytes() * 8 / elementBits(), whole = count / lanes * lanes;
+  int64_t lanes = lanesAlong(count), whole = count / lanes * lanes;
   auto productAt = [&](Value index, int64_t width) {
     auto at = [&](Value pointer) {
       return kernel.load(flat.type(width), kernel.address(pointer, index, element), element);
@@ -61,8 +68,10 @@ Value RowSweep::dot(Value left, Value right, int64_t count) {
     scf::YieldOp::create(b, loc, ValueRange{next});
   }
   Value total = flat.fold(ReduceKind::Sum, sum.getResult(0), {lanes}, {0});
-  for (int64_t i = whole; i < count; ++i)
-    total = flat.add(total, productAt(kernel.i64(i), 1));
+  for (int64_t at = whole, rest; at < count; at += rest) {
+    rest = llvm::bit_floor(uint64_t(count - at));
+    total = flat.add(total, flat.fold(ReduceKind::Sum, productAt(kernel.i64(at), rest), {rest}, {0}));
+  }
   return total;
 }
 
@@ -110,7 +119,7 @@ void RowSweep::contract(ContractOp op, Rows &rows) {
   fill(result, RefTensor::product(shape), 0);
   // Rows of both that are summed over are multiplied as they are: a sum of registers for each number of the result.
   if (!sizes.empty() && !kernel.hasFixedRounding() && lhsSummed.back() == 1 && rhsSummed.back() == 1 &&
-      sizes.back() >= lanes && (shape.empty() || lhsOut.back() != 1) && (shape.empty() || rhsOut.back() != 1)) {
+      lanesAlong(sizes.back()) > 1 && (shape.empty() || lhsOut.back() != 1) && (shape.empty() || rhsOut.back() != 1)) {
     auto withoutLast = [](ArrayRef<int64_t> strides) { return SmallVector<int64_t>(strides.drop_back()); };
     nest(ArrayRef(sizes).drop_back(), {withoutLast(lhsSummed), withoutLast(rhsSummed)}, [&](ArrayRef<Value> term) {
       nest(shape, {lhsOut, rhsOut, rowMajor(shape)}, [&](ArrayRef<Value> offsets) {

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -137,7 +138,8 @@ void RowSweep::apply(ArrayRef<int64_t> shape, Strided out, ArrayRef<Strided> in,
   };
   // Rows whose numbers are neighbours, or one number that is repeated.
   auto isAlongRow = [](const Strided &s) { return s.strides.back() == 0 || s.strides.back() == 1; };
-  if (!linear && !shape.empty() && shape.back() >= lanes && out.strides.back() == 1 && llvm::all_of(in, isAlongRow)) {
+  int64_t atOnce = shape.empty() ? 1 : lanesAlong(shape.back());
+  if (!linear && atOnce > 1 && out.strides.back() == 1 && llvm::all_of(in, isAlongRow)) {
     SmallVector<SmallVector<int64_t>> sets{SmallVector<int64_t>(ArrayRef(out.strides).drop_back())};
     for (const Strided &s : in)
       sets.push_back(SmallVector<int64_t>(ArrayRef(s.strides).drop_back()));
@@ -156,9 +158,10 @@ void RowSweep::apply(ArrayRef<int64_t> shape, Strided out, ArrayRef<Strided> in,
           result = flat.splat(constant, width);
         kernel.store(result, kernel.address(out.pointer, kernel.add(offsets[0], index), element), element);
       };
-      int64_t whole = shape.back() / lanes * lanes;
-      repeat(0, whole, lanes, [&](Value i) { along(lanes, i); });
-      repeat(whole, shape.back(), 1, [&](Value i) { along(1, i); });
+      int64_t whole = shape.back() / atOnce * atOnce;
+      repeat(0, whole, atOnce, [&](Value i) { along(atOnce, i); });
+      for (int64_t at = whole, rest; at < shape.back(); at += rest)
+        along(rest = llvm::bit_floor(uint64_t(shape.back() - at)), kernel.i64(at));
     });
     return;
   }

@@ -62,6 +62,9 @@ private:
 
   void compute(mlir::Operation *op, Rows &rows, Value owner, Value position);
   void contract(mpdfg::ContractOp op, Rows &rows);
+  /// Numbers of a row of `count` that are worked on at once: a register, or what is in a short row; 1 in one of less
+  /// than four.
+  int64_t lanesAlong(int64_t count);
   mlir::Value dot(mlir::Value left, mlir::Value right, int64_t count);
   void fold(mpdfg::FoldOp op, Rows &rows);
   /// Whether sums over axes of `sizes` are added by halves, as in a kernel that holds them in registers.
