@@ -28,6 +28,7 @@ from torch.export.graph_signature import InputKind, InputSpec, OutputKind, Outpu
 
 from .._errors import CompileError
 from ._effects import written_nodes
+from ._no_grad import inline_no_grad
 
 aten = torch.ops.aten
 
@@ -44,6 +45,18 @@ _MAKERS: dict[Any, _Make] = {
 }
 #: Those that fill a new one in place.
 _FILLERS = {aten.uniform_.default, aten.normal_.default, aten.exponential_.default, aten.bernoulli_.float}
+#: Those that this module makes functions of, alone or with what writes to buffers.
+_WITH_EFFECTS = {
+    *_MAKERS,
+    *_FILLERS,
+    aten.dropout.default,
+    aten.bernoulli.default,
+    aten.bernoulli.p,
+    aten.batch_norm.default,
+    aten.instance_norm.default,
+    aten.add_.Tensor,
+    aten.copy_.default,
+}
 _EMPTY = {aten.empty.memory_format, aten.empty_like.default, aten.new_empty.default}
 #: New tensors with the same number everywhere, by where that is among the arguments; None: it is 1, or 0.
 _FILLED: dict[Any, int | None] = {
@@ -134,6 +147,7 @@ class Training:
 
 def make_functional(program: ExportedProgram) -> Training:
     """Changes a program in place, and says what is left to its caller."""
+    inline_no_grad(program.graph, lambda node: node.target in _WITH_EFFECTS)
     maker = _Maker(program)
     for node in list(program.graph.nodes):
         if node.op != "call_function":

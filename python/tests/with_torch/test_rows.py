@@ -247,6 +247,35 @@ class RowsTest(TorchTest):
 
         self.assertLikeEager(Tables(), [given(30), given(41)], 1e-5)
 
+    def test_rows_of_parameters_as_often_as_numbers_say(self) -> None:
+        """Of a table of few rows each is repeated as often as there are graphs, or as often as its number says."""
+
+        class Repeated(nn.Module):
+            def __init__(self, each: bool) -> None:
+                super().__init__()
+                self.each, self.table = each, nn.Embedding(3, 4)
+
+            def forward(self, x: Tensor, counts: Tensor, batch: Tensor) -> Tensor:
+                times = counts.long() if self.each else counts.size(0)
+                rows = torch.cat([x, self.table.weight.repeat_interleave(times, 0)])
+                return x.square() * rows[x.size(0) + batch]
+
+        for each in (False, True):
+            torch.manual_seed(0)
+            module = Repeated(each)
+            fast = gnnc.compile(module)
+            for nodes, counts in ((9, [2, 1, 3]), (7, [300, 0, 1]), (12, [1, 1, 4])):
+                if not each:
+                    counts = counts[:1] * (nodes - 5)
+                arguments = torch.randn(nodes, 4), torch.tensor(counts), torch.arange(nodes) % 4
+                found = []
+                for run in (fast, module):
+                    module.zero_grad()
+                    result = run(*arguments)
+                    result.sum().backward()
+                    found.append([result, module.table.weight.grad])
+                self.assertClose(found[0], found[1], 1e-5)
+
     def test_rows_that_are_zeros_at_first(self) -> None:
         class Steps(nn.Module):
             """Of each element the states of three others, by a flat list of their numbers."""

@@ -72,6 +72,40 @@ class TrainingTest(TorchTest):
         self.assertClose(fast(x, edges), module(x, edges), 1e-4)
         self.assertSameBuffers(fast, module)
 
+    def test_targets_without_gradients(self) -> None:
+        """The norm and dropout of a target network, which `no_grad` surrounds, twice."""
+
+        class Bootstrapped(Network):
+            def __init__(self) -> None:
+                super().__init__(0.5)
+                self.target, self.other = Layer(3, 2, 0.0), nn.BatchNorm1d(2)
+
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                own = super().forward(x, edge_index)
+                with torch.no_grad():
+                    target = self.other(self.target(self.drop(x), edge_index))
+                    scale = target.abs().mean()
+                with torch.no_grad():
+                    target = target + self.other(self.target(2 * x, edge_index))
+                return (own - target) * scale
+
+        torch.manual_seed(0)
+        module = Bootstrapped()
+        fast = gnnc.compile(copy.deepcopy(module))
+        for nodes, count in ((6, 14), (9, 30)):
+            x, edges = graph(nodes, count, seed=count)
+            found = []
+            for run in (fast, module):
+                torch.manual_seed(1)
+                own = x.clone().requires_grad_()
+                run.zero_grad()
+                output = run(own, edges)
+                output.square().sum().backward()
+                found.append([output, own.grad, *[each.grad for each in run.parameters() if each.grad is not None]])
+            self.assertClose(found[0], found[1], 1e-4)
+            self.assertSameBuffers(fast, module)
+        self.assertEqual(int(fast.other.num_batches_tracked), 4)
+
     def test_running_statistics_of_instances(self) -> None:
         class OfNodes(nn.InstanceNorm1d):
             """All nodes are one instance, [1, features, nodes]."""
