@@ -39,7 +39,7 @@ constexpr int64_t kLeastForWarpgroups = 64, kWarpgroupThreads = 512, kMostWarpgr
                   kManyRows = 8192;
 /// Where rows have 16 bits, or operands are rounded to TF32: sums have no totals up to so many depths, and leave room
 /// for twice the columns (Kernels/WarpgroupProduct.cuh).
-constexpr int64_t kMostDepthsOf16Bits = 512, kMostDepthsOfTF32 = 2048;
+constexpr int64_t kMostDepthsOf16Bits = 512, kMostDepthsOfTF32 = 2048, kLeastForWide = 256;
 /// Depths of a panel of a weight that does not fit shared memory: those of a total, or more where there is none to add.
 constexpr int64_t kPanelOfTotal = 64, kPanel = 128;
 /// Outer sums of rows of 16 bits have so many stages.
@@ -264,7 +264,8 @@ struct WarpgroupTile {
 };
 } // namespace
 
-static WarpgroupTile tileOfWarpgroups(const Shape &shape, bool narrow, bool folds, bool storesHalves) {
+static WarpgroupTile tileOfWarpgroups(const Shape &shape, mpk::ProductOp op, bool folds, bool storesHalves) {
+  bool narrow = isNarrow(op.getLhs());
   bool hasTotals = narrow ? shape.k > kMostDepthsOf16Bits : shape.split || shape.k > kMostDepthsOfTF32;
   int64_t bytesOfNumber = (shape.split ? 8 : 4) / (narrow ? 2 : 1), depths = llvm::alignTo(shape.k, narrow ? 32 : 16);
   auto tile = [&](int64_t mostColumns, int64_t panel) {
@@ -275,7 +276,9 @@ static WarpgroupTile tileOfWarpgroups(const Shape &shape, bool narrow, bool fold
                                                                 kWarpgroupThreads / 32, folds, storesHalves);
     return result;
   };
-  bool mayBeWide = !hasTotals && !folds;
+  // Wide tiles of float32 leave no registers for an epilogue, and are worth it only where a block multiplies long
+  // enough.
+  bool mayBeWide = !hasTotals && !folds && (narrow || (shape.k >= kLeastForWide && !op.hasEpilogue()));
   if (WarpgroupTile wide = tile(2 * kMostWarpgroupColumns, 0); mayBeWide && wide.bytes <= kMostSharedBytes)
     return wide;
   if (WarpgroupTile whole = tile(kMostWarpgroupColumns, 0); whole.bytes <= kMostSharedBytes)
@@ -316,10 +319,10 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     // A row that is folded lies in four lanes of one warp.
     bool folds = op.hasEpilogue() && mpk::foldsRows(op.getEpilogue().front());
     bool narrow = isNarrow(op.getLhs());
-    many = tileOfWarpgroups(shape, narrow, folds, /*storesHalves=*/false);
+    many = tileOfWarpgroups(shape, op, folds, /*storesHalves=*/false);
     // Not where there is room for fewer columns then, so that rows would be read more often.
     if (llvm::any_of(op.getResults(), isNarrow)) {
-      WarpgroupTile halves = tileOfWarpgroups(shape, narrow, folds, /*storesHalves=*/true);
+      WarpgroupTile halves = tileOfWarpgroups(shape, op, folds, /*storesHalves=*/true);
       shape.storesHalves = halves.columns == many.columns && halves.bytes <= kMostSharedBytes;
       if (shape.storesHalves)
         many = halves;
