@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.utils._sympy.functions import CleanDiv, FloorDiv, Mod
-from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.printers import PythonPrinter
-from torch.utils._sympy.reference import PythonReferenceAnalysis
+
+from ._expressions import function_of
 
 #: torch tells sizes below this apart by itself.
 MANY = 4
@@ -35,7 +35,7 @@ class Guard:
     sizes: list[tuple[Any, int, int]]  #: symbols, leaves and dimensions
 
     def __post_init__(self) -> None:
-        self._function = _compiled(self.expression, [symbol for symbol, *_ in self.sizes])
+        self._function = function_of(self.expression, [symbol for symbol, *_ in self.sizes], bool)
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         return bool(self._function(*[leaves[leaf].shape[dimension] for _, leaf, dimension in self.sizes]))
@@ -50,25 +50,6 @@ class Guard:
         symbols = [symbol for symbol, *_ in self.sizes]
         tried = itertools.islice(itertools.product(range(MANY, 40), repeat=len(symbols)), 2000)
         return not all(self._function(*each) for each in tried)
-
-
-def _compiled(expression: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
-    """An expression as a function of its symbols. Guards are asked at each call with a new graph, and to interpret one
-    would take as long as to prepare the graph."""
-    names = {symbol: sympy.Symbol(f"s{i}", integer=True) for i, symbol in enumerate(symbols)}
-    text = PythonPrinter().doprint(expression.xreplace(names))
-    try:
-        function = eval(f"lambda {', '.join(map(str, names.values()))}: {text}", {"math": math, "torch": torch})
-        for each in itertools.islice(itertools.product((MANY, 7, 12), repeat=len(symbols)), 100):
-            if bool(function(*each)) != _interpreted(expression, symbols, each):
-                raise ValueError
-        return function
-    except Exception:  # of what the printer has no Python for
-        return lambda *values: _interpreted(expression, symbols, values)
-
-
-def _interpreted(expression: Any, symbols: Sequence[Any], values: Sequence[int]) -> bool:
-    return bool(sympy_interp(PythonReferenceAnalysis, dict(zip(symbols, values)), expression))
 
 
 def guards_of(program: ExportedProgram, leaves: Sequence[Any]) -> list[Guard]:

@@ -28,6 +28,7 @@ from torch.export.graph_signature import InputKind, InputSpec, OutputKind, Outpu
 
 from .._errors import CompileError
 from ._effects import written_nodes
+from ._expressions import function_of
 from ._no_grad import inline_no_grad
 
 aten = torch.ops.aten
@@ -314,8 +315,9 @@ class _Maker:
         places = {symbol: self._batch(symbol) for symbol in expression.free_symbols}
         if None in places.values():
             return None
-        at = [(symbol, *place) for symbol, place in places.items() if place is not None]
-        return lambda leaves: int(expression.subs({symbol: leaves[leaf].shape[dim] for symbol, leaf, dim in at}))
+        at = [place for place in places.values() if place is not None]
+        function = function_of(expression, list(places), int)
+        return lambda leaves: int(function(*[leaves[leaf].shape[dim] for leaf, dim in at]))
 
     def _batch(self, size: Any) -> tuple[int, int] | None:
         """A leaf of the arguments, and the dimension of it that has this size."""
