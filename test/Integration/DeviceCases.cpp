@@ -53,6 +53,8 @@ static llvm::Expected<std::string> compileForReplay(frontend::ModelSpec model, u
 
 bool test::isRecordingForDevice() { return std::getenv("GNNC_DEVICE_CASES") != nullptr; }
 
+bool test::isRecordingForProcessors() { return isRecordingForDevice() && std::getenv("GNNC_DEVICE_CPU") != nullptr; }
+
 llvm::Expected<std::string> test::packageForGPU(mlir::ModuleOp module) {
   llvm::Expected<cuda::CUDASource> source = cuda::printModule(module, {});
   if (!source)

@@ -30,6 +30,10 @@ llvm::Expected<std::string> compileForGPU(frontend::ModelSpec model, unsigned op
 /// Whether GNNC_DEVICE_CASES is set.
 bool isRecordingForDevice();
 
+/// Whether what is recorded is for processors (GNNC_DEVICE_CPU): their phases do not store what those for GPUs do, so
+/// that rows of 16 bits are rounded elsewhere.
+bool isRecordingForProcessors();
+
 /// As an object for GPUs: a module past plan-memory, as phases for GPUs make it.
 llvm::Expected<std::string> packageForGPU(mlir::ModuleOp module);
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GoldenCases.h"
+#include "DeviceCases.h"
 #include "SharedFiles.h"
 
 #include "gnnc/Host/GraphFile.h"
@@ -44,6 +45,20 @@ llvm::Expected<SafetensorsFile> filePart(const SafetensorsFile &all, const std::
   return SafetensorsFile::open(file.path);
 }
 
+/// What another device would have to run, in single precision: PyTorch Geometric's numbers have no more digits.
+llvm::Expected<std::vector<std::unique_ptr<DeviceRecorder>>> recordersOf(const frontend::ModelSpec &model,
+                                                                         bool gradient) {
+  std::vector<std::unique_ptr<DeviceRecorder>> recorders;
+  for (unsigned optLevel : {2u, 0u}) {
+    auto recorder = DeviceRecorder::create(model, gradient, optLevel, Storage::AsComputed);
+    if (!recorder)
+      return recorder.takeError();
+    if (*recorder)
+      recorders.push_back(std::move(*recorder));
+  }
+  return recorders;
+}
+
 double magnitude(const Tensor &tensor) {
   double most = 0;
   for (double x : tensor.data)
@@ -76,7 +91,11 @@ void test::compareWithPyG(const std::string &kind, bool gradient, const MakeRunn
   ASSERT_TRUE(model);
   llvm::Expected<ParamsMap> map = ParamsMap::open(std::string(GNNC_GOLDEN_MODELS) + "/" + kind + ".map.json");
   ASSERT_TRUE(bool(map)) << llvm::toString(map.takeError());
-  std::vector<std::unique_ptr<Runner>> runners = makeRunners(*model);
+  std::vector<std::unique_ptr<Runner>> runners;
+  if (!isRecordingForDevice())
+    runners = makeRunners(*model);
+  llvm::Expected<std::vector<std::unique_ptr<DeviceRecorder>>> recorders = recordersOf(*model, gradient);
+  ASSERT_TRUE(bool(recorders)) << llvm::toString(recorders.takeError());
   // What the model needs of a graph, whether it computes gradients or not.
   auto compiled = CompiledModel::create(*model, /*optLevel=*/0);
   ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
@@ -138,6 +157,11 @@ void test::compareWithPyG(const std::string &kind, bool gradient, const MakeRunn
         if (const FileTensor *known = all->find(prefix + "grad/" + input.name))
           wanted["grad." + input.name] = tensorOf(*known);
       ASSERT_TRUE(wanted.count("grad.x"));
+    }
+
+    for (const std::unique_ptr<DeviceRecorder> &recorder : *recorders) {
+      llvm::Error error = recorder->add(gradient ? "gradient" : "forward", graph, tensors, wanted);
+      ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
     }
 
     // A gradient that is zero in exact arithmetic (a key's bias drops out of a softmax) is noise in PyG's numbers and

@@ -26,7 +26,8 @@ Tensor tensorOf(const FileTensor &tensor);
 Tensor tensorOf(const HostTensor &tensor);
 
 /// Compares a layer's outputs, or with `gradient` the gradients of inputs and parameters too, as each of the runners
-/// computes them with PyTorch Geometric's. Skips the test where these are missing.
+/// computes them with PyTorch Geometric's. Skips the test where these are missing. Where cases are recorded for another
+/// device (DeviceCases.h), what is expected of it are PyTorch Geometric's numbers.
 using MakeRunners = std::function<std::vector<std::unique_ptr<Runner>>(const frontend::ModelSpec &)>;
 void compareWithPyG(const std::string &kind, bool gradient, const MakeRunners &makeRunners);
 
