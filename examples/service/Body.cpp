@@ -11,13 +11,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Body.h"
+#include "Json.h"
 
-#include <nlohmann/json.hpp>
-
+#include <algorithm>
 #include <cmath>
 #include <cstring>
-
-using nlohmann::json;
 
 namespace service {
 
@@ -30,30 +28,19 @@ constexpr size_t kMostJson = 1 << 20, kMostDepth = 3;
 
 std::string bytes(uint64_t number) { return std::to_string(number) + " bytes"; }
 
-json parse(const char *begin, size_t length, const std::string &what) {
+Json parse(const char *begin, size_t length, const std::string &what) {
   if (length > kMostJson)
     bad(what + ": expected at most " + bytes(kMostJson) + ", found " + std::to_string(length));
-  auto check = [&](int depth, json::parse_event_t, json &) {
-    if (depth > int(kMostDepth))
-      bad(what + ": is nested deeper than " + std::to_string(kMostDepth));
-    return true;
-  };
-  try {
-    json value = json::parse(begin, begin + length, check);
-    if (!value.is_object())
-      bad(what + ": expected an object, found " + value.type_name());
-    return value;
-  } catch (const json::exception &error) { // "[json.exception.parse_error.101] parse error at ..."
-    std::string message = error.what();
-    bad(what + ": " + message.substr(message.find("] ") + 2));
-  }
+  return parseJson(begin, length, kMostDepth, what);
 }
 
-const json &member(const json &object, const char *name, const std::string &where) {
-  auto found = object.find(name);
-  if (found == object.end())
-    bad(where + " has no '" + name + "'");
-  return *found;
+const Json &member(const Json &object, const char *name, const std::string &where) {
+  const Json::Object &members = *object.object();
+  auto found =
+      std::find_if(members.rbegin(), members.rend(), [&](const JsonMember &each) { return each.name == name; });
+  if (found != members.rend()) // the last of several
+    return found->value;
+  bad(where + " has no '" + name + "'");
 }
 
 /// A tensor of a safetensors file.
@@ -64,28 +51,25 @@ struct Tensor {
   uint64_t length; ///< in bytes
 };
 
-Tensor tensor(const json &header, const char *name, const char *data, uint64_t available) {
-  const json &entry = member(header, name, "the safetensors header");
+Tensor tensor(const Json &header, const char *name, const char *data, uint64_t available) {
+  const Json &entry = member(header, name, "the safetensors header");
   std::string where = "tensor '" + std::string(name) + "'";
-  if (!entry.is_object())
-    bad(where + ": expected an object, found " + entry.type_name());
-  const json &dtype = member(entry, "dtype", where), &shape = member(entry, "shape", where),
+  if (!entry.object())
+    bad(where + ": expected an object, found " + entry.kind());
+  const Json &dtype = member(entry, "dtype", where), &shape = member(entry, "shape", where),
              &offsets = member(entry, "data_offsets", where);
-  auto sizes = [&](const json &list, const char *what) {
-    bool good = list.is_array() && list.size() == 2;
-    for (size_t i = 0; good && i < 2; ++i)
-      good = list[i].is_number_unsigned();
-    if (!good)
-      bad(where + ": expected " + what + " of two integers from 0, found " +
-          list.dump(-1, ' ', true, json::error_handler_t::replace));
-    return list.get<std::vector<uint64_t>>();
+  auto sizes = [&](const Json &list, const char *what) {
+    const Json::List *both = list.list();
+    if (!both || both->size() != 2 || !both->front().size() || !both->back().size())
+      bad(where + ": expected " + what + " of two integers from 0, found " + list.text());
+    return std::vector<uint64_t>{*both->front().size(), *both->back().size()};
   };
-  if (!dtype.is_string())
-    bad(where + ": expected a string as dtype, found " + dtype.type_name());
+  if (!dtype.string())
+    bad(where + ": expected a string as dtype, found " + dtype.kind());
   std::vector<uint64_t> ends = sizes(offsets, "data_offsets");
   if (ends[0] > ends[1] || ends[1] > available)
-    bad(where + ": expected data_offsets within the " + bytes(available) + " of data, found " + offsets.dump());
-  return {dtype.get<std::string>(), sizes(shape, "a shape"), data + ends[0], ends[1] - ends[0]};
+    bad(where + ": expected data_offsets within the " + bytes(available) + " of data, found " + offsets.text());
+  return {*dtype.string(), sizes(shape, "a shape"), data + ends[0], ends[1] - ends[0]};
 }
 
 /// Fails unless the data has as many bytes as rows of this size need.
@@ -119,7 +103,7 @@ Graph readSafetensors(const std::string &body, int64_t features) {
   if (length > body.size() - 8)
     bad("expected a safetensors file, whose first 8 bytes are the length of its header; they say " +
         std::to_string(length) + ", and " + bytes(body.size() - 8) + " follow");
-  json header = parse(body.data() + 8, length, "the safetensors header");
+  Json header = parse(body.data() + 8, length, "the safetensors header");
   const char *data = body.data() + 8 + length;
   uint64_t available = body.size() - 8 - length;
 
@@ -149,30 +133,31 @@ Graph readSafetensors(const std::string &body, int64_t features) {
 }
 
 Graph readJson(const std::string &body, int64_t features) {
-  json value = parse(body.data(), body.size(), "the JSON body");
-  const json &x = member(value, "x", "the JSON body"), &index = member(value, "edge_index", "the JSON body");
+  Json value = parse(body.data(), body.size(), "the JSON body");
+  const Json &x = member(value, "x", "the JSON body"), &index = member(value, "edge_index", "the JSON body");
   Graph graph;
-  if (!x.is_array())
-    bad("x: expected a list of rows, found " + std::string(x.type_name()));
-  for (const json &row : x) {
+  if (!x.list())
+    bad("x: expected a list of rows, found " + std::string(x.kind()));
+  for (const Json &row : *x.list()) {
     std::string where = "x[" + std::to_string(graph.nodes++) + "]: expected " + std::to_string(features) + " numbers";
-    if (!row.is_array() || row.size() != size_t(features))
-      bad(where + ", found " + (row.is_array() ? std::to_string(row.size()) : row.type_name()));
-    for (const json &number : row) {
-      if (!number.is_number())
-        bad(where + ", found " + number.type_name());
-      graph.x.push_back(number.get<float>());
+    if (!row.list() || row.list()->size() != size_t(features))
+      bad(where + ", found " + (row.list() ? std::to_string(row.list()->size()) : row.kind()));
+    for (const Json &number : *row.list()) {
+      if (!number.isNumber())
+        bad(where + ", found " + number.kind());
+      graph.x.push_back(float(number.number()));
     }
   }
-  if (!index.is_array() || index.size() != 2 || !index[0].is_array() || !index[1].is_array() ||
-      index[0].size() != index[1].size())
+  const Json::List *sides = index.list();
+  if (!sides || sides->size() != 2 || !sides->front().list() || !sides->back().list() ||
+      sides->front().list()->size() != sides->back().list()->size())
     bad("edge_index: expected two lists of the same length");
   for (size_t side = 0; side < 2; ++side)
-    for (const json &number : index[side]) {
-      if (!number.is_number_integer())
-        bad("edge_index[" + std::to_string(side) + "]: expected integers, found " + number.type_name());
-      bool fits = number.is_number_unsigned() ? number.get<uint64_t>() <= INT32_MAX : number.get<int64_t>() >= 0;
-      (side ? graph.dst : graph.src).push_back(fits ? number.get<int32_t>() : -1);
+    for (const Json &number : *(*sides)[side].list()) {
+      if (!number.isInteger())
+        bad("edge_index[" + std::to_string(side) + "]: expected integers, found " + number.kind());
+      bool fits = number.size() && *number.size() <= INT32_MAX;
+      (side ? graph.dst : graph.src).push_back(fits ? int32_t(*number.size()) : -1);
     }
   return graph;
 }

@@ -19,6 +19,7 @@
 #include <boost/beast/http.hpp>
 
 #include <memory>
+#include <new>
 #include <optional>
 
 namespace net = boost::asio;
@@ -108,6 +109,12 @@ private:
   void readBody() {
     if (deadline->expired()) // after the header or "100 Continue" was done, so that there was nothing to cancel
       return received(net::error::operation_aborted);
+    try { // Beast would reserve it while it reads, where a failure ends the session without a response.
+      parser->get().body().reserve(size_t(parser->content_length().value_or(0)));
+    } catch (const std::bad_alloc &) {
+      keepAlive = false;
+      return write(failure(500, "out of memory for a body of " + std::to_string(*parser->content_length()) + " bytes"));
+    }
     http::async_read(socket, buffer, *parser,
                      [self = shared_from_this()](error_code error, size_t) { self->received(error); });
   }

@@ -12,9 +12,10 @@
 namespace service {
 
 Response failure(unsigned status, const std::string &message) {
-  nlohmann::json error = {{"error", message}};
-  // A message may quote bytes of the request that are no UTF-8.
-  return {status, "application/json", error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"};
+  // Of a text alone: values that have others inside need memory to be freed. It may quote bytes of the request that are
+  // no UTF-8.
+  std::string text = nlohmann::json(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return {status, "application/json", "{\"error\":" + text + "}\n"};
 }
 
 Response refusal(const char *reason, const std::string &message) {

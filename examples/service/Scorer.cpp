@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <new>
+
 namespace service {
 
 Scorer::Scorer(const std::string &path, unsigned workers, size_t capacity) : model(path), capacity(capacity) {
@@ -114,7 +116,9 @@ Response Scorer::answer(Runner &runner, const Request &request) const {
             /*scored=*/true};
   } catch (const BadRequest &error) {
     return failure(400, error.what());
-  } catch (const std::exception &error) { // such as: out of memory
+  } catch (const std::bad_alloc &) {
+    return failure(500, "out of memory for this graph");
+  } catch (const std::exception &error) { // such as: the model's own "out of memory for ..."
     return failure(500, error.what());
   }
 }

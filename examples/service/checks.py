@@ -8,9 +8,12 @@ import array
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 from client import answer, ask, connect, drive, request
 from graphs import FEATURES, Graph, expected_scores, make_graph, make_graphs, safetensors, scores_of
@@ -219,6 +222,43 @@ def crowd(port: int, connections: int) -> str:
     return f"{connections} connections, the next one refused"
 
 
+LOST = 0  # in place of a status: there is no memory even for a response
+
+
+def ask_or_lose(port: int, data: bytes) -> tuple[int, str, bytes]:
+    try:
+        return ask(port, data)
+    except ConnectionError:
+        return LOST, "", b""
+
+
+def memory(port: int, process: subprocess.Popen, clients: int = 4) -> str:
+    """With less memory than large graphs take, at any step of a request: they are told so, and all others served."""
+    small, large = request(SMALL.body()), request(make_graph(1, 40000).body())
+    expected = ask(port, small)
+    statuses: Counter = Counter()
+    largest: set[bytes] = set()
+    for more in (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 64):  # MiB beside what it has, each time anew
+        limit = addressed(process.pid) + (more << 20)
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        with ThreadPoolExecutor(clients) as pool:
+            answers = list(pool.map(lambda _: ask_or_lose(port, large), range(clients)))
+        for status, _, body in answers:
+            statuses[status] += 1
+            if status == LOST:
+                continue
+            assert status == 200 or status == 500 and b"out of memory" in body, (status, body[:200])
+            if status == 200:
+                largest.add(body)
+        assert ask(port, small) == expected, f"another answer than before with {more} MiB"
+    resource.prlimit(process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    status, _, body = ask(port, large)
+    assert status == 200 and largest <= {body}, (status, len(largest))
+    assert statuses[500] > statuses[LOST], statuses
+    refused = statuses[500] + statuses[LOST]
+    return f"{refused} of {statuses.total()} large graphs refused, the others right"
+
+
 def stop(port: int, process: subprocess.Popen) -> str:
     """After SIGTERM, whoever has begun a request gets the scores, and nobody else gets in."""
     graph = request(make_graph(1, 1000).body())
@@ -241,6 +281,12 @@ def stop(port: int, process: subprocess.Popen) -> str:
         assert status == 200 and body == expected, status
     assert process.wait(10) == 0, process.returncode
     return f"{len(busy)} requests answered after SIGTERM"
+
+
+def addressed(pid: int) -> int:
+    """Bytes of address space, which RLIMIT_AS limits."""
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[0]) * os.sysconf("SC_PAGESIZE")
 
 
 def resident(pid: int) -> float:

@@ -24,7 +24,7 @@ import checks
 from client import Result, ask, drive, request
 from graphs import make_graphs, scores_of
 
-CHECKS = ["good", "broken", "slow", "overload", "crowd", "stop"]
+CHECKS = ["good", "broken", "slow", "overload", "crowd", "memory", "stop"]
 HERE = Path(__file__).resolve().parent
 
 
@@ -123,7 +123,7 @@ def main() -> None:
     with started(service) as (port, process):
         if options.mode == "soak":
             return soak(port, process.pid, options.clients[-1], options.requests)
-        arguments = {"slow": [1, process], "crowd": [20], "stop": [process]}.get(options.mode, [])
+        arguments = {"slow": [1, process], "crowd": [20], "memory": [process], "stop": [process]}.get(options.mode, [])
         print(f"{options.mode}: {getattr(checks, options.mode)(port, *arguments) or 'right'}")
 
 
