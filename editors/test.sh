@@ -23,6 +23,7 @@ if [ "$wanted" != "$(cat "$place/python/installed" 2>/dev/null)" ]; then
 fi
 "$place/python/bin/python" "$here/vscode/test/grammar.py"
 "$place/python/bin/python" "$here/vscode/test/snippets.py" "$bin"
+python3 "$here/vscode/test/package.py"
 
 if ! command -v node >/dev/null; then
   echo "editors: there is no node: the test of VS Code's client is left out"

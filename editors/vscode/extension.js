@@ -4,8 +4,19 @@
 "use strict";
 
 const vscode = require("vscode");
-const { LanguageClient } = require("vscode-languageclient/node");
 const { findServer } = require("./server");
+
+/** Packages that were made without npm lack the client: highlighting and snippets work without. */
+function loadClient() {
+  try {
+    return require("vscode-languageclient/node").LanguageClient;
+  } catch (error) {
+    if (error.code === "MODULE_NOT_FOUND") {
+      return undefined;
+    }
+    throw error;
+  }
+}
 
 let client;
 let channel;
@@ -13,6 +24,11 @@ let channel;
 let queue = Promise.resolve();
 
 async function start() {
+  const LanguageClient = loadClient();
+  if (!LanguageClient) {
+    channel.appendLine("This package of the extension has no language client: highlighting and snippets only.");
+    return;
+  }
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
   let command;
   try {
