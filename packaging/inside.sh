@@ -19,6 +19,10 @@ try() {
     --params-map gat/pyg.map.json)
   [[ $output == *"test accuracy 0.8170"* ]] || fail "$name: expected test accuracy 0.8170, found: $output"
   echo "passed: $name compiles examples/gat and runs it, accuracy 0.8170"
+  "$gnnc" compile gat/model.gnn --cpu armv8-a -o "/tmp/$name-aarch64.so"
+  output=$("$gnnc" inspect "/tmp/$name-aarch64.so")
+  [[ $output == *"for aarch64"* ]] || fail "$name: expected an object for aarch64, found: $output"
+  echo "passed: $name compiles it for aarch64"
 }
 
 absent() {
