@@ -22,6 +22,8 @@ using Kind = Dim::Kind;
 
 /// So many features may have places of their own.
 static constexpr int64_t kMostFeatures = 64;
+/// Elements of an axis of fixed size that all of its places look at.
+static constexpr int64_t kMostLookedAt = 1 << 17;
 
 /// The axis of rows along which places are lists: `dim` itself if it is one.
 size_t Recover::rowsOfPlaces(const Tensor &x, size_t dim, const IndexTensor &at) const {
@@ -78,6 +80,11 @@ Tensor Recover::gatherEach(Tensor x, size_t dim, const IndexTensor &at) {
   for (size_t i = 0; i < at.sizes.size(); ++i)
     if (i != dim)
       x = firstOf(x, i, at.sizes[i]);
+  // All elements are alike: zeros, for example.
+  if (const Dim &own = x.dims.at(dim); own.kind == Kind::Repeat || (own.kind == Kind::Space && program.operations[size_t(x.value)].space < 0)) {
+    x.dims[dim] = Dim();
+    return broadcast(x, at.sizes);
+  }
   size_t rows = rowsOfPlaces(x, dim, at);
   if (std::optional<size_t> feature = featureOfPlaces(at, dim, rows)) {
     std::vector<Tensor> parts;
@@ -88,6 +95,13 @@ Tensor Recover::gatherEach(Tensor x, size_t dim, const IndexTensor &at) {
   if (rows == dim)
     return gatherList(x, dim, indexSources.lists(at, dim).components.at(0));
   IndexLists lists = indexSources.lists(at, rows);
+  if (SymbolicExpr size = sizeOf(x.dims[dim]); size.getFactors().empty()) {
+    int64_t lookedAt = int64_t(lists.components.size()) * size.getNumber();
+    if (lookedAt > kMostLookedAt)
+      throw Refusal{std::to_string(lists.components.size()) + " places along an axis of fixed size " + size.str() +
+                    ", each of which looks at all elements: expected at most " + std::to_string(kMostLookedAt) +
+                    " in all, found " + std::to_string(lookedAt)};
+  }
   std::vector<Tensor> parts;
   for (const Index &each : lists.components) {
     if (sizeOf(x.dims[dim]) == SymbolicExpr(1)) {

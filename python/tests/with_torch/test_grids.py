@@ -160,6 +160,27 @@ class GridsTest(unittest.TestCase):
             lambda b, n: (rows(b, n, 3), torch.randint(7, (b, n)), torch.randint(7, (b, n, 2))),
         )
 
+    def test_states_that_are_zeros_at_first_by_tables_of_neighbours(self) -> None:
+        """As message passing networks for proteins begin: rows of zeros are taken by each residue's neighbours."""
+
+        class Layers(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.given, self.lin = nn.Linear(4, 6, dtype=F64), nn.Linear(18, 6, dtype=F64)
+
+            def forward(self, x: Tensor, table: Tensor) -> Tensor:
+                given = self.given(x)
+                state = torch.zeros(x.shape[0], x.shape[1], 6, dtype=x.dtype)
+                flat = table.view(table.shape[0], -1).unsqueeze(-1).expand(-1, -1, 6)
+                for _ in range(2):
+                    near = torch.gather(state, 1, flat).view(list(table.shape) + [-1])
+                    other = torch.gather(given, 1, flat).view(list(table.shape) + [-1])
+                    own = state.unsqueeze(-2).expand(-1, -1, table.size(-1), -1)
+                    state = state + self.lin(torch.cat([own, near, other], -1)).tanh().sum(-2)
+                return state
+
+        self.check(Layers(), lambda batch, nodes: (rows(batch, nodes, 4), torch.randint(nodes, (batch, nodes, 3))))
+
     def test_a_fixed_graph_with_parameters_of_its_nodes(self) -> None:
         class Sensors(nn.Module):
             def __init__(self) -> None:

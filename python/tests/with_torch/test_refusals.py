@@ -55,6 +55,17 @@ class Gamma(nn.Module):
         return torch.lgamma(x[edge_index[0]])
 
 
+class Fixed(nn.Module):
+    def __init__(self, residues: int) -> None:
+        super().__init__()
+        self.place = nn.Parameter(torch.zeros(residues, 2))
+
+    def forward(self, x: Tensor, table: Tensor) -> Tensor:
+        flat = table.view(table.shape[0], -1).unsqueeze(-1).expand(-1, -1, 2)
+        near = torch.gather(x + self.place, 1, flat)
+        return near.view(list(table.shape) + [-1]).sum(2)
+
+
 class Dense(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         matrix = x.new_zeros(x.shape[0], x.shape[0])
@@ -195,6 +206,14 @@ class RefusalsTest(TorchTest):
 
     def test_matrices_of_all_pairs(self) -> None:
         self.assertRegex(self.refusal(Dense()), "two axes at once.*along edges")
+
+    def test_many_places_along_a_fixed_axis(self) -> None:
+        """Parameters fix how many residues there are, and each neighbour would be looked for among all of them."""
+        batch, residues, near = 3, 220, 3
+        module = Fixed(residues)
+        x, table = torch.randn(batch, residues, 2), torch.randint(residues, (batch, residues, near))
+        with self.assertRaisesRegex(gnnc.Error, r"660 places along an axis of fixed size 220.*found 145200"):
+            gnnc.compile(module, (x, table))(x, table)
 
 
 if __name__ == "__main__":
