@@ -81,7 +81,8 @@ Tensor Recover::gatherEach(Tensor x, size_t dim, const IndexTensor &at) {
     if (i != dim)
       x = firstOf(x, i, at.sizes[i]);
   // All elements are alike: zeros, for example.
-  if (const Dim &own = x.dims.at(dim); own.kind == Kind::Repeat || (own.kind == Kind::Space && program.operations[size_t(x.value)].space < 0)) {
+  if (const Dim &own = x.dims.at(dim);
+      own.kind == Kind::Repeat || (own.kind == Kind::Space && program.operations[size_t(x.value)].space < 0)) {
     x.dims[dim] = Dim();
     return broadcast(x, at.sizes);
   }

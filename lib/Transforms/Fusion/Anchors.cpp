@@ -8,8 +8,8 @@
 // The first step of Grouping: a value is computed where it is needed, again for each need, unless it is an anchor.
 // Anchors are reductions, outputs, operands of products, and what is read through a map (by a broadcast along another
 // map than its user's sweep). A softmax is an anchor only where it is seen otherwise than by a member of a sweep along
-// its own map. A degree is at hand with the graph, as the difference of two offsets of its map's index; what is made of
-// it alone is made where it is used.
+// its own map. A sum of products that rows are cut from is one, in place of the products. A degree is at hand with the
+// graph, as the difference of two offsets of its map's index; what is made of it alone is made where it is used.
 //
 //===----------------------------------------------------------------------===//
 
