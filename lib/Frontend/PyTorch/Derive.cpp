@@ -54,7 +54,7 @@ SpaceForm Recover::formOf(int space) {
     form.kind = SpaceForm::Kind::Selection;
     return form;
   }
-  if (!each.sides.empty()) {
+  if (!each.sides.empty() && pairLists.count(space) == 0) {
     form.kind = SpaceForm::Kind::Pairs;
     form.parts = each.sides;
     form.left = each.along;

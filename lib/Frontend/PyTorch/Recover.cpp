@@ -266,6 +266,11 @@ static bool isCounted(llvm::StringRef symbol) {
   return symbol.consume_front("u") && !symbol.empty() && llvm::all_of(symbol, llvm::isDigit);
 }
 
+/// Whether a size is written as what it is computed from, such as the product of two.
+static bool isComputed(llvm::StringRef symbol) {
+  return !llvm::all_of(symbol, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
 /// Sizes that are sums and multiples of sizes: n of an input of 3 n + m elements, as soon as m is known. What an
 /// operator counts follows from that operator: a mask of dropout is made to fit it.
 void Recover::solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>> &sizes) {
@@ -288,7 +293,12 @@ void Recover::solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>>
       std::string text = rest == SymbolicExpr(0) ? source : "sub(" + source + ", " + sourceOf(rest) + ")";
       if (unknown->second != 1)
         text = "div(" + text + ", " + std::to_string(unknown->second) + ")";
-      symbolSources.emplace(unknown->first, withinRange(SymbolicExpr::of(unknown->first), text));
+      text = withinRange(SymbolicExpr::of(unknown->first), text);
+      if (isComputed(unknown->first)) {
+        countedSizes.try_emplace(unknown->first, text);
+        continue;
+      }
+      symbolSources.emplace(unknown->first, text);
       hasLearned = true;
     }
   }
@@ -314,8 +324,8 @@ RecoveredProgram Recover::run() {
     std::string shape;
     for (auto [i, size] : llvm::enumerate(meta->second.sizes)) {
       std::string source = "size(" + nameOfInput(input) + ", " + std::to_string(i) + ")";
-      if (isCounted(expression(size).str()))
-        countedSizes.try_emplace(expression(size).str(), withinRange(expression(size), source));
+      if (const std::string symbol = expression(size).str(); isCounted(symbol) || isComputed(symbol))
+        countedSizes.try_emplace(symbol, withinRange(expression(size), source));
       else
         learnSymbol(expression(size), withinRange(expression(size), source));
       sources.push_back({expression(size), source});
@@ -525,6 +535,8 @@ void Recover::runNode(const NormalNode &node) {
   if (node.op == "sym_size" || node.op == "sym_numel" || isPython)
     return; // sizes are in the file
   checkRows(node);
+  if (node.op == "torch.ops.gnnc.drawn.default")
+    return opDrawn(node);
   if (maskInRows(node) || fillInRows(node) || takeFromRows(node) || runGrid(node))
     return;
   if (onlyIntegers(node))

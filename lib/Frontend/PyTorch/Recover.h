@@ -66,6 +66,7 @@ struct RowLayout {
   SymbolicExpr length, all;                 ///< of a row, and of all of them
   std::string places;                       ///< where each element is
   std::string begin = {};                   ///< where the row of each element begins
+  Index first = nullptr, counts = nullptr;  ///< of each row: its first element, and how many it has
   bool isWhole = false;                     ///< no row has a place behind its elements: a grid of rows by places
 };
 /// What a tensor in rows has for elements, and behind them, if these are two numbers.
@@ -257,6 +258,14 @@ private:
   int onDiagonal(int value, int pairs, int side);
   void pairSides(std::vector<Tensor> &all, std::vector<std::pair<size_t, Dim>> &sides);
   int foldPairs(const std::string &function, int value, const std::vector<Dim> &gone);
+
+  //===--- Pairs as lists (RecoverPairLists.cpp) -------------------------------===//
+  std::array<Index, 2> listPairs(int pairs);
+  Index placesInRows(const RowLayout &layout);
+  Tensor atOwnPlaces(const Tensor &x, const Tensor &numbers);
+  Tensor dropped(const Tensor &x, const Tensor &numbers);
+  void opDrawn(const NormalNode &node);
+  std::map<int, std::array<Index, 2>> pairLists; ///< by space of pairs: both sides
 
   //===--- Graphs that a mask of pairs makes (RecoverPairMasks.cpp) ------------===//
   std::array<Index, 2> ranked(const Index &first, const Index &second);

@@ -68,5 +68,8 @@ void Recover::opAttention(const NormalNode &node) {
     scores = typeOf(nameOf(node, "attn_mask")) == ScalarType::Bool ? where(mask, scores, scalar(least))
                                                                    : binary("+", scores, mask);
   }
-  define(node, matmul(softmax(scores, scores.dims.size() - 1, false), value));
+  Tensor weights = softmax(scores, scores.dims.size() - 1, false);
+  if (has(node, "numbers"))
+    weights = dropped(weights, tensor(node, "numbers"));
+  define(node, matmul(weights, value));
 }

@@ -246,7 +246,8 @@ bool Recover::runGrid(const NormalNode &node) {
                                                  "_cdist_forward",
                                                  "scaled_dot_product_attention",
                                                  "_scaled_dot_product_flash_attention_for_cpu",
-                                                 "_scaled_dot_product_attention_math"};
+                                                 "_scaled_dot_product_attention_math",
+                                                 "torch.ops.gnnc.attention.default"};
   const std::map<std::string, Tensor> matrices = spreadMatrices(given, products.count(node.op) != 0);
   llvm::scope_exit restore([&] {
     for (auto &[name, matrix] : matrices)

@@ -221,6 +221,9 @@ Tensor Recover::inWholeRows(const Grid &x) {
   layout.all = all;
   layout.places = "grid " + textOf(byRows);
   layout.isWhole = true;
+  Index allRows = call("arange", {constant(0), sizeIndex(byRows[0]), constant(1)}, byRows[0]);
+  layout.first = call("mul", {allRows, sizeIndex(byRows[1])}, byRows[0]);
+  layout.counts = call("full", {sizeIndex(byRows[0]), sizeIndex(byRows[1])}, byRows[0]);
   auto known = llvm::find_if(rowLayouts, [&](const RowLayout &other) { return other.places == layout.places; });
   int number = int(known - rowLayouts.begin());
   if (known == rowLayouts.end())

@@ -126,6 +126,7 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
         {"_trilinear", &R::opTrilinear},
         {"cdist", &R::opPairDistances},
         {"_cdist_forward", &R::opPairDistances},
+        {"torch.ops.gnnc.drawn.default", &R::opDrawn},
         {"torch.ops.gnnc.nearest.default", &R::opNearest},
         {"torch.ops.gnnc.within.default", &R::opNearest},
         {"torch.ops.gnnc.top.default", &R::opMembers},
@@ -166,7 +167,7 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
     add(&R::opGroupNorm, {"group_norm", "native_group_norm"});
     add(&R::opWeightNorm, {"_weight_norm", "_weight_norm_interface"});
     add(&R::opAttention, {"scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu",
-                          "_scaled_dot_product_attention_math"});
+                          "_scaled_dot_product_attention_math", "torch.ops.gnnc.attention.default"});
     add(&R::opDropout, {"feature_dropout", "alpha_dropout", "feature_alpha_dropout"});
     add(&R::opSame, {"alias", "clone", "contiguous", "to", "_to_copy", "lift_fresh_copy", "lift_fresh", "type_as",
                      "float", "double", "bool", "positive"});

@@ -84,6 +84,8 @@ std::optional<int> Recover::layoutOf(const Index &given, const SymbolicExpr &row
   layout.length = length;
   layout.places = places->text;
   layout.begin = begin->text;
+  layout.first = first;
+  layout.counts = counts;
   rowLayouts.push_back(layout);
   return int(rowLayouts.size()) - 1;
 }
@@ -212,7 +214,7 @@ void Recover::checkRows(const NormalNode &node) {
       &R::opIsSpecial, &R::opDropout,   &R::opDetach, &R::opSame,   &R::opFull,     &R::opReshape, &R::opTranspose,
       &R::opSqueeze,   &R::opUnsqueeze, &R::opExpand, &R::opLinear, &R::opMatmul,   &R::opEinsum,  &R::opVecdot,
       &R::opLayerNorm, &R::opRMSNorm,   &R::opNorm,   &R::opFold,   &R::opVariance, &R::opSoftmax, &R::opAttention,
-      &R::opIndex,     &R::opBatchNorm};
+      &R::opIndex,     &R::opBatchNorm, &R::opDrawn};
   // These too, but for the dims of rows.
   static const std::vector<Handler> others = {&R::opSelect, &R::opSplit, &R::opSlice, &R::opCat, &R::opGLU};
   auto handler = handlers().find(node.op);

@@ -124,16 +124,16 @@ private:
 std::optional<std::string> Recover::sourceOfSymbol(const std::string &symbol) const {
   if (auto known = symbolSources.find(symbol); known != symbolSources.end())
     return known->second;
-  if (auto given = countedSizes.find(symbol); given != countedSizes.end())
+  std::optional<std::string> computed;
+  if (llvm::any_of(symbol, [](char c) { return !llvm::isAlnum(c) && c != '_'; }))
+    computed = SizeText(symbol, [&](const std::string &name) -> std::optional<std::string> {
+                 SymbolicExpr size = resolved(name);
+                 return isKnown(size) ? std::optional(sourceOf(size)) : std::nullopt;
+               }).whole();
+  // A mask of dropout is made to fit what it is the mask of.
+  if (auto given = countedSizes.find(symbol); !computed && given != countedSizes.end())
     return given->second;
-  if (llvm::all_of(symbol, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
-    return std::nullopt;
-  return SizeText(symbol,
-                  [&](const std::string &name) -> std::optional<std::string> {
-                    SymbolicExpr size = resolved(name);
-                    return isKnown(size) ? std::optional(sourceOf(size)) : std::nullopt;
-                  })
-      .whole();
+  return computed;
 }
 
 /// Whether the graph gives all that a size is computed from.

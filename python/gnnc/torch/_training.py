@@ -51,6 +51,7 @@ _WITH_EFFECTS = {
     *_MAKERS,
     *_FILLERS,
     aten.dropout.default,
+    aten.scaled_dot_product_attention.default,
     aten.bernoulli.default,
     aten.bernoulli.p,
     aten.batch_norm.default,
@@ -58,6 +59,35 @@ _WITH_EFFECTS = {
     aten.add_.Tensor,
     aten.copy_.default,
 }
+
+
+@torch.library.custom_op("gnnc::drawn", mutates_args=())
+def _drawn(self: Tensor, numbers: Tensor) -> Tensor:
+    """A product with a number for each place, [places, ...]: all dimensions up to the last one of elements are one. Of
+    elements that lie in rows of equal length, or of their pairs, the compiler reads what it needs."""
+    return self * numbers.view(self.shape)
+
+
+@_drawn.register_fake
+def _(self: Tensor, numbers: Tensor) -> Tensor:
+    return torch.empty_like(self)
+
+
+@torch.library.custom_op("gnnc::attention", mutates_args=())
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float | None, numbers: Tensor
+) -> Tensor:
+    """Attention whose weights are multiplied by such numbers."""
+    raise NotImplementedError("attention with given random numbers is compiled, and nothing else")
+
+
+@_attention.register_fake
+def _(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float | None, numbers: Tensor
+) -> Tensor:
+    return query.new_empty((*query.shape[:-1], value.shape[-1]))
+
+
 _EMPTY = {aten.empty.memory_format, aten.empty_like.default, aten.new_empty.default}
 #: New tensors with the same number everywhere, by where that is among the arguments; None: it is 1, or 0.
 _FILLED: dict[Any, int | None] = {
@@ -155,6 +185,8 @@ def make_functional(program: ExportedProgram) -> Training:
             continue
         if node.target is aten.dropout.default:
             maker.dropout(node)
+        elif node.target is aten.scaled_dot_product_attention.default:
+            maker.attention(node)
         elif node.target in _MAKERS or node.target in _FILLERS:
             maker.random(node)
         elif node.target in (aten.bernoulli.default, aten.bernoulli.p):
@@ -185,8 +217,45 @@ class _Maker:
         x, p, train = (*node.args, *[node.kwargs.get(name) for name in ("input", "p", "train")[len(node.args) :]])
         if not train or p == 0:
             return
-        mask = self._drawn("dropout_mask", node, lambda ones: torch.dropout(ones, p, True), x)
-        self._replace(node, self._add(node, aten.mul.Tensor, x, mask))
+        make: _Make = lambda ones: torch.dropout(ones, p, True)  # noqa: E731
+        shape = node.meta["val"].shape
+        if self._are_of_all_places(shape):
+            # Numbers are drawn in the order of memory, and what no leaf says the sizes of is drawn as one row.
+            order, repeated = _layout(x.meta["val"])
+            turned = list(order) != list(range(len(order))) and not repeated
+            own = self._add(node, aten.permute.default, x, list(order)) if turned else x
+            mask = self._drawn("dropout_mask", node, make, None, is_flat=True, value=own.meta["val"])
+            result = self._add(node, torch.ops.gnnc.drawn.default, own, mask)
+            if turned:
+                back = [order.index(dim) for dim in range(len(order))]
+                result = self._add(node, aten.permute.default, result, back)
+            self._replace(node, result)
+            return
+        self._replace(node, self._add(node, aten.mul.Tensor, x, self._drawn("dropout_mask", node, make, x)))
+
+    def attention(self, node: fx.Node) -> None:
+        """Drops weights, which are a tensor that no node has."""
+        names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
+        given = {**dict(zip(names, node.args)), **node.kwargs}
+        p, query, key, value = (given.get(name) for name in ("dropout_p", "query", "key", "value"))
+        if not p or given.get("enable_gqa"):
+            return
+        rows, columns = query.meta["val"], key.meta["val"]
+        weights = rows.new_empty((*rows.shape[:-1], columns.shape[-2]))
+        make: _Make = lambda ones: torch.dropout(ones, p, True)  # noqa: E731
+        is_flat = sum(not isinstance(size, int) for size in weights.shape) > 1
+        mask = self._drawn("dropout_mask", node, make, None, is_flat=is_flat, value=weights)
+        others = (given.get("attn_mask"), given.get("is_causal", False), given.get("scale"))
+        new = self._add(node, torch.ops.gnnc.attention.default, query, key, value, *others, mask)
+        self._replace(node, new)
+
+    def _are_of_all_places(self, shape: Sequence[Any]) -> bool:
+        """Whether numbers of a shape are drawn for elements in rows of equal length, or for pairs of elements. What has a
+        number of rows and one of columns that arguments have is an argument like any other."""
+        free = [size for size in shape if not isinstance(size, int)]
+        if len(free) < 2:
+            return False
+        return len(free) > 2 or str(free[0]) == str(free[1]) or any(self._size(size) is None for size in free)
 
     def random(self, node: fx.Node) -> None:
         """A tensor of random floats. The compiler says what it cannot do of the others."""
@@ -219,17 +288,29 @@ class _Maker:
             of_number = lambda ones: torch.bernoulli(ones, chance)  # noqa: E731
             self._replace(node, self._drawn("random", node, of_number if given else of_tensor, like))
 
-    def _drawn(self, name: str, node: fx.Node, make: _Make, like: fx.Node | None) -> fx.Node:
+    def _drawn(
+        self,
+        name: str,
+        node: fx.Node,
+        make: _Make,
+        like: fx.Node | None,
+        is_flat: bool = False,
+        value: Tensor | None = None,
+    ) -> fx.Node:
         """One more argument, like `node`, but that a dimension of elements comes first. `like`: what lies in memory as the
-        numbers that are drawn; None: they are contiguous."""
-        value = node.meta["val"]
+        numbers that are drawn; None: they are contiguous. `is_flat`: all dimensions up to the last one of elements are one
+        in the argument. `value`: what has the shape, if the node has another."""
+        value = node.meta["val"] if value is None else value
         free = [dim for dim, size in enumerate(value.shape) if not isinstance(size, int)]
-        front = free[0] if len(free) == 1 else 0
+        front = free[0] if len(free) == 1 and not is_flat else 0
         sizes = [self._size(size) for size in value.shape]
         known = [size for size in sizes if size is not None]
         with self.graph.inserting_after(self.last):
             drawn = self.graph.placeholder(self._fresh(f"{name}_{len(self.training.draws)}"))
-        drawn.meta["val"] = value.detach().movedim(front, 0)
+        if is_flat:
+            drawn.meta["val"] = value.new_empty((math.prod(value.shape[: free[-1] + 1]), *value.shape[free[-1] + 1 :]))
+        else:
+            drawn.meta["val"] = value.detach().movedim(front, 0)
         self.last = drawn
         spec = InputSpec(InputKind.USER_INPUT, TensorArgument(drawn.name), None)
         self.program.graph_signature.input_specs.append(spec)
@@ -444,10 +525,15 @@ def _number_everywhere(node: Any) -> float | None:
     return None
 
 
+def _example(size: torch.SymInt) -> int:
+    """One that a size may be: more than 1 where nothing says what, so that strides differ as those of other sizes."""
+    expression = size.node.expr
+    hint = size.node.hint
+    return int(expression.subs(dict.fromkeys(expression.free_symbols, 101))) if hint is None else hint
+
+
 def _layout(tensor: Tensor) -> tuple[tuple[int, ...], frozenset[int]]:
-    strides = [stride if isinstance(stride, int) else stride.node.hint for stride in tensor.stride()]
-    if None in strides:
-        return (), frozenset()
+    strides = [stride if isinstance(stride, int) else _example(stride) for stride in tensor.stride()]
     order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
     return tuple(order), frozenset(dim for dim, stride in enumerate(strides) if stride == 0)
 

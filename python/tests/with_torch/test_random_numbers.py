@@ -10,6 +10,7 @@ import copy
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch_geometric.utils import to_dense_batch
 
 import gnnc
 from torch_modules import TorchTest, graph
@@ -130,6 +131,32 @@ class Counted(nn.Module):
         return F.dropout(self.lin(F.dropout(groups, 0.3, self.training)).relu(), 0.3, self.training)
 
 
+class Attending(nn.Module):
+    """Dropout of weights and of rows of equal length, which have random numbers behind their elements too."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how, self.qkv = how, nn.Linear(3, 12)
+        self.layer = nn.MultiheadAttention(4, 2, dropout=0.3, batch_first=True)
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        p = 0.4 if self.training else 0.0
+        if self.how == "all":
+            q, k, v = self.qkv(x).view(1, -1, 3, 2, 2).permute(2, 0, 3, 1, 4)
+            return F.dropout(F.scaled_dot_product_attention(q, k, v, dropout_p=p)[0], p).transpose(0, 1).flatten(1)
+        rows, mask = to_dense_batch(x, batch)
+        q, k, v = F.dropout(self.qkv(rows), 0.2, self.training).chunk(3, -1)
+        if self.how == "layer":
+            found = self.layer(q, k, v, key_padding_mask=~mask, need_weights=False)[0]
+        elif self.how == "written":
+            scores = (q @ k.transpose(1, 2)).masked_fill(~mask[:, None], -torch.inf)
+            found = F.dropout(scores.softmax(-1), 0.3, self.training) @ v
+        else:
+            q, k, v = (each.unflatten(-1, (2, 2)).transpose(1, 2) for each in (q, k, v))
+            found = F.scaled_dot_product_attention(q, k, v, mask[:, None, None], dropout_p=p).transpose(1, 2).flatten(2)
+        return F.dropout(found, 0.2, self.training)[mask]
+
+
 class OtherTypes(nn.Module):
     """Numbers of another type than the model's, and of its own."""
 
@@ -160,6 +187,25 @@ class RandomNumbers(TorchTest):
                             found.append([y, *gradients, torch.rand(3)])
                         for expected, own in zip(*found):
                             torch.testing.assert_close(own, expected, rtol=1e-4, atol=1e-4)
+
+    def test_weights_of_attention_as_eagerly(self) -> None:
+        for how in ("all", "rows", "written", "layer"):
+            for training in (True, False):
+                with self.subTest(how, training=training):
+                    torch.manual_seed(0)
+                    eager = Attending(how).train(training)
+                    fast = gnnc.compile(copy.deepcopy(eager))
+                    for seed, nodes in enumerate((10, 10, 7, 14)):
+                        x, batch = torch.randn(nodes, 3), torch.arange(nodes) // 3
+                        found = []
+                        for each in (fast, eager):
+                            torch.manual_seed(seed)
+                            own = x.clone().requires_grad_()
+                            y = each(own, batch)
+                            gradients = torch.autograd.grad(y.square().sum(), [own, *each.qkv.parameters()])
+                            found.append([y, *gradients, torch.rand(3)])
+                        for own, expected in zip(*found):
+                            torch.testing.assert_close(own, expected, rtol=1e-4, atol=1e-5)
 
     def test_other_types_than_the_models(self) -> None:
         for dtype in (torch.float32, torch.float64):

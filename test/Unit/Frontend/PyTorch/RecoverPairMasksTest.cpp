@@ -82,6 +82,21 @@ TEST(RecoverPairMasksTest, NumbersThatAllPairsShareAreNotReadAtSome) {
   EXPECT_EQ(b.output("y").text().rfind("refused: ", 0), 0u) << b.text();
 }
 
+/// Random numbers are drawn for the whole matrix, so that they are those of eager PyTorch: pairs read them by their
+/// places.
+TEST(RecoverPairMasksTest, NumbersThatAreDrawnForAPairAreReadAtItsPlace) {
+  ProgramBuilder b = products();
+  b.input("mask", {"N*N"});
+  b.node("kept", "drawn.default", {arg("self", "pairs"), arg("numbers", "mask")}, {"N", "N"});
+  b.program.graph.nodes.back().target = "torch.ops.gnnc.drawn.default";
+  b.node("y", "matmul.default", {arg("self", "kept"), arg("other", "x")}, {"N", "4"});
+  std::string text = b.output("y").text();
+  EXPECT_EQ(text.find("pairs("), std::string::npos) << text;
+  EXPECT_NE(text.find("from div(arange(0, mul(size(x, 0), size(x, 0)), 1), maximum(size(x, 0), 1))"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("size(mask"), std::string::npos) << text;
+}
+
 /// The rows that the best columns of `scores` name, added up.
 ProgramBuilder &ofBest(ProgramBuilder &b, const char *scores, bool largest) {
   b.node("values", "topk.default", {arg("self", scores), arg("k", 3), arg("dim", -1), arg("largest", largest)},
