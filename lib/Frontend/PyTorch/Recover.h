@@ -265,6 +265,7 @@ private:
   Tensor atOwnPlaces(const Tensor &x, const Tensor &numbers);
   Tensor dropped(const Tensor &x, const Tensor &numbers);
   void opDrawn(const NormalNode &node);
+  Tensor onAllPairs(Tensor matrix);
   std::map<int, std::array<Index, 2>> pairLists; ///< by space of pairs: both sides
 
   //===--- Graphs that a mask of pairs makes (RecoverPairMasks.cpp) ------------===//

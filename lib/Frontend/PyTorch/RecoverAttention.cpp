@@ -57,7 +57,11 @@ void Recover::opAttention(const NormalNode &node) {
         numbers && !mask.dims.empty() && isMaskOfKeys(mask, columns) &&
         (isTruth ? numbers->present != 0 && numbers->absent == 0 : numbers->present == 0 && numbers->absent == least);
   }
-  if (isOfRows && !isMasked)
+  // A bias of pairs may leave them out as well.
+  auto biased =
+      isOfRows && has(node, "attn_mask") ? maskedScores.find(tensor(node, "attn_mask").value) : maskedScores.end();
+  bool isBias = biased != maskedScores.end() && biased->second == sideIn(scores.dims.back());
+  if (isOfRows && !isMasked && !isBias)
     throw Refusal{
         "attention to rows of equal length, such as to_dense_batch makes, without a mask that leaves out what "
         "is behind their elements (key_padding_mask=~mask)"};

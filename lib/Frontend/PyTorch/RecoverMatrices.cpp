@@ -12,8 +12,9 @@
 //
 // Such a tensor resides on the edges: an edge is a pair of the elements at its ends, and there is 0 for all other
 // pairs, padding included. What is linear in the matrix follows, products with rows of elements and sums above all;
-// they become sums along the edges. Anything else would have to know which edges are one pair, and what it has where
-// there is none.
+// they become sums along the edges. Where it meets numbers of all pairs, such as scores of attention, or says where
+// there is an edge, it is summed up on all pairs of a row, which are listed then (RecoverPairLists.cpp). Anything else
+// is refused: it may have other numbers than 0 behind the elements of a row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -118,6 +119,27 @@ std::optional<Tensor> Recover::matrixOfEdges(const Tensor &x, const std::vector<
     return result;
   }
   return std::nullopt;
+}
+
+/// A matrix that has a number for each pair of elements in a row, and not for each edge.
+Tensor Recover::onAllPairs(Tensor matrix) {
+  const int edges = program.operations[size_t(matrix.value)].space;
+  const std::array<int, 2> ends = matrixEnds.at(edges);
+  auto own = llvm::find_if(matrix.dims, [&](const Dim &dim) { return dim.pairs == edges; });
+  const RowLayout rows = rowLayouts[size_t(own->layout)];
+  const int pairs = pairsOf(rows.elements, rows.elements, rows.along);
+  listPairs(pairs);
+  // The pairs of an element are in the order of those in its row.
+  const SymbolicExpr elements = program.spaces[size_t(rows.elements)].size, size = program.spaces[size_t(edges)].size;
+  Index counts = call("take", {rows.counts, program.maps[size_t(rows.along)].index}, elements);
+  Index begins = call("sub", {call("cumsum", {counts}, elements), counts}, elements);
+  Index begin = call("take", {begins, program.maps[size_t(ends[0])].index}, size);
+  Index place = call("take", {placesInRows(rows), program.maps[size_t(ends[1])].index}, size);
+  matrix.value = program.reduce("sum", matrix.value, mapOf(call("add", {begin, place}, size), edges, pairs));
+  for (Dim &dim : matrix.dims)
+    if (dim.pairs == edges)
+      dim.pairs = pairs;
+  return matrix;
 }
 
 /// After an operation on values of which some are matrices of edges. `isLinear`: whether its result is such then.

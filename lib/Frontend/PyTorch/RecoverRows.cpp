@@ -231,12 +231,28 @@ void Recover::checkRows(const NormalNode &node) {
     auto found = tensors.find(name);
     if (found == tensors.end() || layoutIn(found->second) < 0)
       continue;
-    const Tensor &x = found->second;
     static const std::vector<Handler> linear = {&R::opUnary,  &R::opBinary,    &R::opMatmul, &R::opEinsum,
                                                 &R::opFold,   &R::opTranspose, &R::opSame,   &R::opSqueeze,
                                                 &R::opDetach, &R::opUnsqueeze};
-    if (matrices.count(x.value))
-      noteMatrix(-1, {x.value}, is(linear));
+    // What meets numbers of all pairs of a row, or is no longer 0 where there is no edge, has a number for each of
+    // them.
+    if (matrices.count(found->second.value)) {
+      bool meetsPairs = llvm::any_of(given, [&](const std::string &other) {
+        auto own = tensors.find(other);
+        return own != tensors.end() && !matrices.count(own->second.value) &&
+               llvm::any_of(own->second.dims, [](const Dim &dim) { return dim.pairs >= 0; });
+      });
+      static const std::vector<Handler> choices = {&R::opWhere, &R::opMaskedFill, &R::opAttention,
+                                                   &R::opNot,   &R::opReshape,    &R::opExpand};
+      bool isComparison = is({&R::opBinary}) && node.op != "add" && node.op != "sub" && node.op != "mul" &&
+                          node.op != "div" && node.op != "rsub";
+      bool isLinear = is(linear) && !isComparison && (node.op == "neg" || !is({&R::opUnary}));
+      if (is(choices) || isComparison || (meetsPairs && is({&R::opBinary})))
+        found->second = onAllPairs(found->second);
+      else if (!(node.op == "slice" && isWhole(node, found->second)))
+        noteMatrix(-1, {found->second.value}, isLinear);
+    }
+    const Tensor &x = found->second;
     bool isWell = is(known);
     if (is(others))
       isWell =

@@ -485,6 +485,11 @@ Tensor Recover::binary(const std::string &function, Tensor a, Tensor b) {
   bool isSum = (function == "+" || function == "-") && (isFirst || isNumber(0, 0)) && isSecond; // or of the opposite
   bool isScaled = (function == "*" && !(isFirst && isSecond)) || (function == "/" && isFirst && !isSecond);
   noteMatrix(result.value, {both[0].value, both[1].value}, isSum || isScaled);
+  // Minus infinity stays so.
+  for (size_t i : {0, 1})
+    if (auto side = maskedScores.find(both[i].value);
+        side != maskedScores.end() && (function == "+" || (function == "-" && i == 0)))
+      maskedScores[result.value] = side->second;
   return result;
 }
 

@@ -201,6 +201,41 @@ class Padding(TorchTest):
             with self.subTest(dmon=dmon):
                 self.assertLikeEager(Net(dmon).eval().double(), graphs, 1e-8)
 
+    def test_biases_and_masks_of_attention(self) -> None:
+        """Matrices of edges, of which some are twice, meet the scores of all pairs."""
+
+        class Attending(nn.Module):
+            def __init__(self, how: str) -> None:
+                super().__init__()
+                self.how, self.qkv, self.bias = how, nn.Linear(4, 12), nn.Linear(2, 2)
+
+            def forward(self, x: Tensor, edges: Tensor, batch: Tensor, values: Tensor) -> Tensor:
+                rows, mask = to_dense_batch(x, batch)
+                q, k, v = self.qkv(rows).unflatten(-1, (3, 2, 2)).permute(2, 0, 3, 1, 4)
+                scores, keys = q @ k.transpose(-1, -2), ~mask[:, None, None]
+                if self.how == "of edges":
+                    scores = scores + to_dense_adj(edges, batch, self.bias(values)).permute(0, 3, 1, 2)
+                elif self.how == "after the mask":
+                    bias = to_dense_adj(edges, batch, values[:, 0])[:, None]
+                    return self.taken((scores.masked_fill(keys, -torch.inf) + bias).softmax(-1) @ v, mask)
+                elif self.how == "where there is an edge":
+                    matrix = to_dense_adj(edges, batch)[:, None]
+                    scores = torch.where(matrix > 1, scores.tanh(), scores).masked_fill(matrix == 0, -5.0)
+                else:
+                    bias = to_dense_adj(edges, batch, self.bias(values)).permute(0, 3, 1, 2)
+                    bias = bias.masked_fill(keys, -torch.inf)
+                    return self.taken(F.scaled_dot_product_attention(q, k, v, bias), mask)
+                return self.taken(scores.masked_fill(keys, -torch.inf).softmax(-1) @ v, mask)
+
+            @staticmethod
+            def taken(rows: Tensor, mask: Tensor) -> Tensor:
+                return rows.transpose(1, 2).flatten(2)[mask]
+
+        graphs = [graph for graph in of_graphs() if graph[2].bincount().min() > 0]  # PyTorch's softmax of none is no number
+        for how in ("of edges", "after the mask", "where there is an edge", "of attention"):
+            with self.subTest(how):
+                self.assertLikeEager(Attending(how).double(), graphs, 1e-9)
+
     def test_what_knows_pairs_without_edges_is_refused(self) -> None:
         for use in (
             lambda matrix, rows: (matrix + 1) @ rows,
@@ -212,7 +247,7 @@ class Padding(TorchTest):
             lambda matrix, rows: matrix.amax(-1),
             lambda matrix, rows: matrix.softmax(-1) @ rows,
         ):
-            with self.assertRaisesRegex(gnnc.CompileError, "dense adjacency matrix"):
+            with self.assertRaisesRegex(gnnc.CompileError, "dense adjacency matrix|behind their elements"):
                 gnnc.compile(Dense(use).double(), of_graphs()[0])
 
 
