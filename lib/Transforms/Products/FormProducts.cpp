@@ -124,7 +124,8 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
       remarkMissed(
           op, DEBUG_TYPE, "hoist", [&] { return "product is made after " + what(); },
           [&]() -> std::string {
-            return group ? ("the weight differs along @" + group.getValue()).str()
+            return group                               ? ("the weight differs along @" + group.getValue()).str()
+                   : isLookup(op, move.getAlongAttr()) ? "rows are looked up in a large table"
                    : isPartial(op, move.getAlongAttr()) && move.getFill().isZero()
                        ? "the weight may be infinite, and rows where the map is undefined are 0"
                        : "rows are filled with another number than 0 where the map is undefined";
@@ -165,7 +166,7 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
     }
     if (auto move = getMove(lhs)) {
       bool keepsFill = !mapOf(move).getPartial() || (move.getFill().isZero() && isFinite(rhs));
-      if (!group && hoist && keepsFill) {
+      if (!group && hoist && keepsFill && !isLookup(op, move.getAlongAttr())) {
         // A product of a row of zeros with finite numbers is a row of zeros, so the fill of a partial map survives.
         hoisted = move;
         lhs = move.getInput();

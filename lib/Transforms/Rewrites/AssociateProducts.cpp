@@ -69,7 +69,8 @@ double membersOf(Operation *op, FlatSymbolRefAttr map, bool blocks) {
 }
 
 bool isSum(ReduceOp sum) {
-  return sum && sum.getAlong() != kAllMap && (sum.getKind() == ReduceKind::Sum || sum.getKind() == ReduceKind::Mean);
+  return sum && sum.getAlong() != kAllMap && !isLookup(sum, sum.getAlongAttr()) &&
+         (sum.getKind() == ReduceKind::Sum || sum.getKind() == ReduceKind::Mean);
 }
 
 bool isOnlySummed(Operation *op) {

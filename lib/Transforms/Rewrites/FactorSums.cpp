@@ -163,7 +163,8 @@ struct FactorSums : public gnnc::impl::FactorSumsBase<FactorSums> {
   void runOnOperation() override {
     SmallVector<ReduceOp> sums;
     getOperation().walk([&](ReduceOp op) {
-      if ((op.getKind() == ReduceKind::Sum || op.getKind() == ReduceKind::Mean) && !isChoice(op, op.getAlongAttr()))
+      if ((op.getKind() == ReduceKind::Sum || op.getKind() == ReduceKind::Mean) && !isChoice(op, op.getAlongAttr()) &&
+          !isLookup(op, op.getAlongAttr()))
         sums.push_back(op);
     });
     for (ReduceOp sum : sums) {

@@ -186,6 +186,26 @@ bool gnnc::isChoice(Operation *op, FlatSymbolRefAttr name) {
   return source && source.getValue().starts_with("nonzero(");
 }
 
+/// Rows of a static space that are few beside those of a graph: of types, not of a table of users.
+constexpr int64_t kFewRows = 1024;
+
+bool gnnc::isLookup(Operation *op, FlatSymbolRefAttr name) {
+  if (name.getValue() == kAllMap)
+    return false;
+  auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(op, name);
+  if (map.getKind() == MapKind::Compose)
+    return llvm::any_of(map.getPartsAttr().getAsRange<FlatSymbolRefAttr>(),
+                        [&](FlatSymbolRefAttr part) { return isLookup(op, part); });
+  auto table = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(op, map.getToAttr());
+  if (table.getKind() != SpaceKind::Static || int64_t(*table.getExtent()) <= kFewRows)
+    return false;
+  auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+  return llvm::count_if(module.getOps<MapOp>(), [&](MapOp other) {
+           return other.getKind() != MapKind::Compose && other.getFromAttr() == map.getFromAttr() &&
+                  other.getToAttr() == map.getToAttr();
+         }) == 1;
+}
+
 const LiftFinder::Maps *LiftFinder::mapsOf(ModuleOp module, Value value) {
   static const Maps none;
   auto isKnown = [&](Value v) { return mapsOfValue.contains(v); };
@@ -238,7 +258,7 @@ FlatSymbolRefAttr LiftFinder::find(Operation *from, ValueRange values) {
     for (Attribute candidate : *candidates) {
       auto map = cast<FlatSymbolRefAttr>(candidate);
       Lifting &lifting = liftings.try_emplace(candidate, module, map).first->second;
-      if (!isPartial(module, map) && !isChoice(module, map) &&
+      if (!isPartial(module, map) && !isChoice(module, map) && !isLookup(module, map) &&
           llvm::all_of(values, [&](Value value) { return lifting.canLift(value); }))
         return map;
     }

@@ -111,6 +111,11 @@ private:
 /// numbers that are not finite away.
 bool isChoice(mlir::Operation *from, mlir::FlatSymbolRefAttr map);
 
+/// Whether elements look up rows of a large table along the map: of a static space that they have no other map to, as
+/// edges would. How many there are is not known, but a batch of them may be far fewer than the table's rows, so what is
+/// computed of rows is computed where they are looked up, as it is written.
+bool isLookup(mlir::Operation *from, mlir::FlatSymbolRefAttr map);
+
 /// Whether rows of the map's domain may have no image.
 bool isPartial(mlir::Operation *from, mlir::FlatSymbolRefAttr map);
 

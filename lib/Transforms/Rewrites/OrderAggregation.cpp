@@ -77,7 +77,8 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
   void runOnOperation() override {
     SmallVector<Operation *> pending;
     getOperation().walk([&](Operation *op) {
-      if (isa<ContractOp>(op) || (isa<ReduceOp>(op) && classify(op).kind == Action::Sum))
+      auto sum = dyn_cast<ReduceOp>(op); // Products for all rows of a large table may be far more than there are.
+      if (isa<ContractOp>(op) || (sum && classify(op).kind == Action::Sum && !isLookup(op, sum.getAlongAttr())))
         pending.push_back(op);
     });
     for (Operation *op : pending) {

@@ -14,7 +14,8 @@
 // Graphiler's broadcast reordering (Xie et al., MLSys 2022, section 4.1) without looking at the other operand's
 // residency would be wrong; here an operand along any other map declines. A fill other than 0 does too: the product of
 // a filled row is not a filled row. Along total maps, operands may also be computed from moved values. It runs before
-// differentiation as well, so that adjoint code is hoisted with what it is the adjoint of.
+// differentiation as well, so that adjoint code is hoisted with what it is the adjoint of. Nothing moves to a large
+// table that rows are looked up in (isLookup).
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +56,7 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
     // The map to move along: that of the operand whose composition the other one's may be.
     for (Value operand : op->getOperands()) {
       BroadcastOp move = getMove(operand);
-      if (!move)
+      if (!move || isLookup(op, move.getAlongAttr()))
         continue;
       SmallVector<std::pair<Value, FlatSymbolRefAttr>> sources; // what is left to move, and along what
       for (Value other : op->getOperands())
@@ -74,7 +75,8 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
       remarkMissed(
           op, DEBUG_TYPE, "hoist", [] { return "product stays behind a broadcast"; },
           [] {
-            return "its operands move along different maps, or with a fill, or a filled row has an infinite weight";
+            return "its operands move along different maps, or with a fill, or a filled row has an infinite weight, or "
+                   "they are looked up in a large table";
           });
   }
 

@@ -9,6 +9,30 @@ mpdfg.map @mate root from @edge to @node {partial}
 mpdfg.map @ntype root from @node to @ntypes
 mpdfg.map @stype compose from @edge to @ntypes {parts = [@src, @ntype]}
 
+mpdfg.space @users static {extent = 60000 : i64}
+mpdfg.map @user root from @node to @users
+mpdfg.space @friends root
+mpdfg.map @one root from @friends to @users
+mpdfg.map @other root from @friends to @users
+
+// Rows that are looked up in a large table are multiplied where they are.
+// CHECK-LABEL: func @table
+// CHECK: mpdfg.contract %{{.*}} : tensor<?x8xf32, #mpdfg.on<@node>>
+func.func @table(%x: tensor<60000x8xf32, #mpdfg.on<@users>>, %w: tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>> {
+  %0 = mpdfg.broadcast %x along @user : tensor<60000x8xf32, #mpdfg.on<@users>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.contract %0 [0], %w [0, 1] -> [1] : tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return %1 : tensor<?x4xf32, #mpdfg.on<@node>>
+}
+
+// Edges among the rows of a table are more than these.
+// CHECK-LABEL: func @graph_on_a_table
+// CHECK: mpdfg.contract %arg0 {{.*}} : tensor<60000x8xf32, #mpdfg.on<@users>>
+func.func @graph_on_a_table(%x: tensor<60000x8xf32, #mpdfg.on<@users>>, %w: tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@friends>> {
+  %0 = mpdfg.broadcast %x along @one : tensor<60000x8xf32, #mpdfg.on<@users>> -> tensor<?x8xf32, #mpdfg.on<@friends>>
+  %1 = mpdfg.contract %0 [0], %w [0, 1] -> [1] : tensor<?x8xf32, #mpdfg.on<@friends>>, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@friends>>
+  return %1 : tensor<?x4xf32, #mpdfg.on<@friends>>
+}
+
 // CHECK-LABEL: func @shared_weight
 // CHECK-NEXT: %{{.*}} = mpdfg.broadcast
 // CHECK-NEXT: %[[Y:.*]] = mpdfg.contract %arg0 [0], %arg1 [0, 1] -> [1] : tensor<?x8xf32, #mpdfg.on<@node>>
