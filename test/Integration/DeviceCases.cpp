@@ -21,8 +21,10 @@ using namespace gnnc;
 using namespace gnnc::test;
 
 llvm::Expected<std::string> test::compileForGPU(frontend::ModelSpec model, unsigned optLevel, bool gradient,
-                                                bool doublePrecision, Storage storage) {
+                                                bool doublePrecision, Storage storage,
+                                                cuda::ProductArithmetic products) {
   CompileOptions options;
+  options.products = products;
   model.doublePrecision |= doublePrecision;
   options.gradient = gradient;
   options.optLevel = optLevel;
@@ -34,10 +36,11 @@ llvm::Expected<std::string> test::compileForGPU(frontend::ModelSpec model, unsig
 
 /// For where the cases are replayed: a GPU, or the processors of an architecture, at all levels.
 static llvm::Expected<std::string> compileForReplay(frontend::ModelSpec model, unsigned optLevel, bool gradient,
-                                                    bool doublePrecision, Storage storage) {
+                                                    bool doublePrecision, Storage storage,
+                                                    cuda::ProductArithmetic products) {
   const char *wanted = std::getenv("GNNC_DEVICE_CPU");
   if (!wanted)
-    return compileForGPU(std::move(model), optLevel, gradient, doublePrecision, storage);
+    return compileForGPU(std::move(model), optLevel, gradient, doublePrecision, storage, products);
   CompileOptions options;
   bool isX86 = llvm::StringRef(wanted) == cpu::nameOf(cpu::Architecture::X86_64);
   options.architecture = isX86 ? cpu::Architecture::X86_64 : cpu::Architecture::AArch64;
@@ -104,8 +107,10 @@ llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const fro
 }
 
 llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const frontend::ModelSpec &model, bool gradient,
-                                                                       unsigned optLevel, Storage storage) {
-  llvm::Expected<std::unique_ptr<DeviceRecorder>> recorder = create(model, gradient, Form{optLevel, false, storage});
+                                                                       unsigned optLevel, Storage storage,
+                                                                       cuda::ProductArithmetic products) {
+  llvm::Expected<std::unique_ptr<DeviceRecorder>> recorder =
+      create(model, gradient, Form{optLevel, false, storage, products});
   if (!recorder || !*recorder)
     return recorder;
   (*recorder)->storage = storage;
@@ -145,11 +150,12 @@ llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const fro
                        (form.doublePrecision            ? "d"
                         : form.storage == Storage::BF16 ? "b"
                         : form.storage == Storage::F16  ? "h"
-                                                        : "");
+                                                        : "") +
+                       (form.products == cuda::ProductArithmetic::TF32 ? "t" : "");
     if (wanted && !llvm::is_contained(names, name))
       continue;
     llvm::Expected<std::string> bytes =
-        compileForReplay(model, form.optLevel, gradient, form.doublePrecision, form.storage);
+        compileForReplay(model, form.optLevel, gradient, form.doublePrecision, form.storage, form.products);
     if (!bytes)
       return bytes.takeError();
     if (llvm::Error error = recorder->addModel(*bytes, name, form.doublePrecision || model.doublePrecision))

@@ -19,13 +19,15 @@
 
 #include "TestModel.h"
 #include "gnnc/Support/Half.h"
+#include "gnnc/Target/CUDA/ProductArithmetic.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace gnnc::test {
 
 /// Compiled for GPUs of Hopper's generation, and by the driver for newer ones.
 llvm::Expected<std::string> compileForGPU(frontend::ModelSpec model, unsigned optLevel, bool gradient,
-                                          bool doublePrecision = false, Storage storage = Storage::AsComputed);
+                                          bool doublePrecision = false, Storage storage = Storage::AsComputed,
+                                          cuda::ProductArithmetic products = cuda::ProductArithmetic::TF32x3);
 
 /// Whether GNNC_DEVICE_CASES is set.
 bool isRecordingForDevice();
@@ -47,8 +49,9 @@ public:
                                                                 bool unfused = true);
 
   /// At one level, with rows stored in 16 bits: what memory holds between kernels depends on the level.
-  static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const frontend::ModelSpec &model, bool gradient,
-                                                                unsigned optLevel, Storage storage);
+  static llvm::Expected<std::unique_ptr<DeviceRecorder>>
+  create(const frontend::ModelSpec &model, bool gradient, unsigned optLevel, Storage storage,
+         cuda::ProductArithmetic products = cuda::ProductArithmetic::TF32x3);
 
   /// Of an object that is compiled already, called `form` in its file's name. `shared`: names of tensors that are not
   /// stored in 16 bits.
@@ -65,6 +68,7 @@ private:
     unsigned optLevel;
     bool doublePrecision;
     Storage storage;
+    cuda::ProductArithmetic products = cuda::ProductArithmetic::TF32x3;
   };
   static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const frontend::ModelSpec &model, bool gradient,
                                                                 llvm::ArrayRef<Form> forms);

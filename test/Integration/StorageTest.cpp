@@ -214,10 +214,12 @@ INSTANTIATE_TEST_SUITE_P(
 /// for. For GPUs alone.
 class StorageProducts : public StorageLayers {};
 
-TEST_P(StorageProducts, ForDevices) {
+/// Products of numbers that are rounded, which these are already.
+class RoundedProducts : public StorageLayers {};
+
+static void recordProducts(const Layer &layer, Storage storage, cuda::ProductArithmetic products) {
   if (!isRecordingForDevice())
     GTEST_SKIP() << "nothing is recorded";
-  const auto &[layer, storage] = GetParam();
   std::optional<frontend::ModelSpec> model = loadText(layer.text);
   ASSERT_TRUE(model);
   Graph graph = randomGraph(layer.nodes, layer.edges, 1);
@@ -232,14 +234,44 @@ TEST_P(StorageProducts, ForDevices) {
   addOutputGradients(tensors, *outputs, 8);
   for (auto &[name, tensor] : tensors)
     for (double &x : tensor.data)
-      x = round(x, storage);
+      x = round(x, storage == Storage::AsComputed ? Storage::BF16 : storage);
   llvm::Expected<Tensors> expected = Kernels(*model, phases).run(graph, tensors);
   ASSERT_TRUE(bool(expected)) << llvm::toString(expected.takeError());
-  llvm::Expected<std::unique_ptr<DeviceRecorder>> cases = DeviceRecorder::create(*model, true, 2, storage);
+  llvm::Expected<std::unique_ptr<DeviceRecorder>> cases = DeviceRecorder::create(*model, true, 2, storage, products);
   ASSERT_TRUE(bool(cases)) << llvm::toString(cases.takeError());
+  if (!*cases)
+    return;
   llvm::Error failure = (*cases)->add("gradient", graph, tensors, *expected);
   EXPECT_FALSE(bool(failure)) << llvm::toString(std::move(failure));
 }
+
+TEST_P(StorageProducts, ForDevices) {
+  recordProducts(std::get<0>(GetParam()), std::get<1>(GetParam()), cuda::ProductArithmetic::TF32x3);
+}
+
+TEST_P(RoundedProducts, ForDevices) {
+  recordProducts(std::get<0>(GetParam()), std::get<1>(GetParam()), cuda::ProductArithmetic::TF32);
+}
+
+/// Both sides come through stages (Kernels/WarpgroupStages.cuh): the last of which is short, rows of several tiles of
+/// columns that are not all there, batches, rows that are gathered, and an epilogue.
+INSTANTIATE_TEST_SUITE_P(
+    Many, RoundedProducts,
+    testing::Combine(
+        testing::Values(
+            Layer{"Deep",
+                  "model M { input x: node[in = 264]\n param W[in, out = 250], b[out]\noutput y = abs(x @ W + b) }",
+                  true, 8300, 9},
+            Layer{"Heads",
+                  "model M { input x: node[heads = 2, in = 256]\n param W[heads, in, out = 72]\noutput y = x @ W }",
+                  true, 8300, 9},
+            Layer{"Gathered",
+                  "model M { input x: node[in = 320]\n param W[in, out = 66]\noutput y = sum(abs(x.src @ W)) }", true,
+                  45, 8300}),
+        testing::Values(Storage::AsComputed, Storage::BF16)),
+    [](const auto &info) {
+      return std::string(std::get<0>(info.param).name) + (std::get<1>(info.param) == Storage::BF16 ? "_bf16" : "_tf32");
+    });
 
 INSTANTIATE_TEST_SUITE_P(
     Many, StorageProducts,

@@ -199,13 +199,14 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
       module.walk([](Operation *op) { return mpk::isTiled(op) ? WalkResult::interrupt() : WalkResult::advance(); })
           .wasInterrupted();
   bool hasOpen = llvm::any_of(module.getOps<mpdfg::SpaceOp>(), [](mpdfg::SpaceOp space) { return space.getOpen(); });
-  KernelTexts texts(
-      (Twine("// Made by gnnc.\n") + StringRef(hasOpen ? "#define GNNC_OPEN_SPACES\n" : "") +
-       "#include \"JoinedRows.cuh\"\n#include \"Product.cuh\"\n#include \"RowNumbers.cuh\"\n"
-       "#include \"SlicedProduct.cuh\"\n#include \"Sweep.cuh\"\n#include \"TensorProduct.cuh\"\n" +
-       StringRef(tiled ? "#include \"TileSweep.cuh\"\n" : "") +
-       (options.hasWarpgroups ? "#include \"WarpgroupOuterSum.cuh\"\n#include \"WarpgroupProduct.cuh\"\n" : ""))
-          .str());
+  KernelTexts texts((Twine("// Made by gnnc.\n") + StringRef(hasOpen ? "#define GNNC_OPEN_SPACES\n" : "") +
+                     "#include \"JoinedRows.cuh\"\n#include \"Product.cuh\"\n#include \"RowNumbers.cuh\"\n"
+                     "#include \"SlicedProduct.cuh\"\n#include \"Sweep.cuh\"\n#include \"TensorProduct.cuh\"\n" +
+                     StringRef(tiled ? "#include \"TileSweep.cuh\"\n" : "") +
+                     (options.hasWarpgroups ? "#include \"WarpgroupOuterSum.cuh\"\n#include \"WarpgroupProduct.cuh\"\n"
+                                              "#include \"WarpgroupStages.cuh\"\n"
+                                            : ""))
+                        .str());
   CUDASource source;
   auto failed = [] { return llvm::createStringError("internal error in code generation; the diagnostic says where"); };
   SmallVector<Operation *> kernels;

@@ -214,6 +214,19 @@ inline Products &ownProducts() {
   return all[threadIdx.x];
 }
 
+/// A barrier counts the copies that have arrived, which they do at once.
+inline unsigned long long &arrivalAt(unsigned arrival) {
+  return *reinterpret_cast<unsigned long long *>(reinterpret_cast<char *>(memory) + int(arrival));
+}
+inline void makeArrival(unsigned arrival) { arrivalAt(arrival) = 0; }
+inline void copyMany(unsigned to, const void *from, unsigned bytes, unsigned arrival) {
+  __builtin_memcpy(reinterpret_cast<char *>(memory) + int(to), from, bytes);
+  ++arrivalAt(arrival);
+}
+inline void waitForArrival(unsigned arrival, bool isOdd) {
+  if ((arrivalAt(arrival) % 2 == 1) == isOdd)
+    emulator->fail({"mbarrier", 0, __FILE__, __LINE__}, "nobody has begun the copy that is waited for");
+}
 inline void showToProducts() {}
 inline void beginProducts() {}
 inline void commitProducts() { ++ownProducts().group; }

@@ -225,6 +225,28 @@ template <int Count> GNNC_DEVICE void holdRegisters(float (&registers)[Count]) {
   _Pragma("unroll") for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(registers[i])::"memory");
 }
 
+// A copy of many bytes by one thread, whose arrival others wait for. Unlike what copyAsync has copied, products may
+// read it at once; a fence for them would wait for all copies that are on their way.
+
+/// Makes a barrier in shared memory; showToProducts and a barrier of the block come before its use.
+GNNC_DEVICE void makeArrival(unsigned arrival) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(arrival) : "memory");
+}
+/// Begins a copy from global memory of bytes that are, as both addresses, a multiple of 16.
+GNNC_DEVICE void copyMany(unsigned to, const void *from, unsigned bytes, unsigned arrival) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrival), "r"(bytes) : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(arrival)
+               : "memory");
+}
+/// Waits for a copy: `isOdd` says whether it is the second, the fourth and so on of this barrier.
+GNNC_DEVICE void waitForArrival(unsigned arrival, bool isOdd) {
+  asm volatile(
+      "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra AGAIN; }" ::"r"(arrival),
+      "r"(unsigned(isOdd))
+      : "memory");
+}
+
 /// Sums of so many columns: their names in an instruction, and their registers.
 #define GNNC_SUMS_8 "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
 #define GNNC_SUMS_16 GNNC_SUMS_8, "+f"(sums[4]), "+f"(sums[5]), "+f"(sums[6]), "+f"(sums[7])

@@ -22,6 +22,7 @@
 #ifndef GNNC_KERNELS_WARPGROUPPRODUCT_CUH
 #define GNNC_KERNELS_WARPGROUPPRODUCT_CUH
 
+#include "WarpgroupResults.cuh"
 #include "WarpgroupWeight.cuh"
 
 #ifdef GNNC_HAS_WARPGROUPS
@@ -184,47 +185,8 @@ template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &arg
     if constexpr (kKind == Operands::F16)
       GNNC_FOR(i, kN / 2)(kFlushes ? totals[kFlushes ? i : 0] : sums[i]) *= scale.back;
     rows = next;
-    const float *made = kFlushes ? totals : sums;
-    if constexpr (!kIsStored<S>) {
-      constexpr int kColumns = kN % 32 == 0 ? 32 : 16, kVStaged = kStoredAtOnce<S>;
-      float *const own =
-          weights + (kPanels > 1 ? Panels::kWords : Weight::kWords) + threadIdx.x / 32 * 16 * kPaddedResult<kColumns>;
-      GNNC_FOR_STEP(c, kN, kColumns)
-      takeRows<kColumns, kColumns, kVStaged>(
-          own, reinterpret_cast<const float (*)[4]>(made + c / 2), [&](int row, int n, const float *numbers) {
-            const int64 wanted = first + threadIdx.x / 32 * 16 + row;
-            const bool live = wanted < end;
-            if (S::kN % kN == 0 || (live && column + c + n < S::kN)) {
-              const int64 source = live ? wanted : first;
-              S::template finish<kVStaged>(args, typename S::Row(), source / S::kRows,
-                                           (source * S::kBatch + batch) * S::kN + column + c + n,
-                                           batch * S::kN + column + c + n, numbers, live);
-            }
-          });
-      continue;
-    }
-    constexpr int kVOut = S::kN % 2 == 0 ? 2 : 1;
-    auto columnOf = [&](int c) { return c / 2 * 8 + lane() % 4 * 2 + c % 2; };
-    GNNC_FOR(half, 2) {
-      const int64 source = first + ownRow + half * 8;
-      const bool live = source < end;
-      typename S::Row row;
-      if constexpr (S::kFoldsRows) {
-        static_assert(kTiles == 1 && S::kBatch * S::kRows == 1);
-        float numbers[kN / 4];
-        GNNC_FOR(c, kN / 4) numbers[c] = made[c / 2 * 4 + half * 2 + c % 2];
-        row = S::template rowOf<4>(args, live ? source : first, numbers, columnOf);
-      }
-      if (live) {
-        const int64 element = source / S::kRows, at = (source * S::kBatch + batch) * S::kN + column;
-        GNNC_FOR_STEP(c, kN / 4, kVOut) {
-          const int n = columnOf(c);
-          if (S::kN % kN == 0 || column + n < S::kN)
-            S::template finish<kVOut>(args, row, element, at + n, batch * S::kN + column + n,
-                                      made + c / 2 * 4 + half * 2 + c % 2);
-        }
-      }
-    }
+    finishRows<S>(args, kFlushes ? totals : sums, weights + (kPanels > 1 ? Panels::kWords : Weight::kWords), first, end,
+                  batch, column);
   }
 }
 

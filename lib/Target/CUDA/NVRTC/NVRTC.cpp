@@ -184,7 +184,7 @@ constexpr const char *kOptions[] = {"--std=c++20", "--device-as-default-executio
 /// What NVRTC is to compile for. Kernels of warpgroups (Kernels/Warpgroups.cuh) are there in code for sm_90a alone,
 /// which runs on no other GPU; PTX is for later ones.
 std::string targetOf(llvm::StringRef text, const Image &image) {
-  bool isForOne = !image.isPTX && image.architecture == 90 && text.contains("gnnc::warpgroup");
+  bool isForOne = !image.isPTX && image.architecture == 90 && text.contains("#ifdef GNNC_HAS_WARPGROUPS");
   return (image.isPTX ? "compute_" : "sm_") + std::to_string(image.architecture) + (isForOne ? "a" : "");
 }
 

@@ -42,6 +42,11 @@ constexpr int64_t kLeastForWarpgroups = 64, kWarpgroupThreads = 512, kMostWarpgr
 constexpr int64_t kMostDepthsOf16Bits = 512, kMostDepthsOfTF32 = 2048, kLeastForWide = 256;
 /// Depths of a panel of a weight that does not fit shared memory: those of a total, or more where there is none to add.
 constexpr int64_t kPanelOfTotal = 64, kPanel = 128;
+/// Bytes of a row in a stage of both sides (Kernels/WarpgroupStages.cuh), stages, and columns that registers allow
+/// there.
+constexpr int64_t kBytesOfStage = 128, kMostStages = 4, kMostStagedColumns = 160;
+/// Threads that put one stage of a weight in order. They do it whatever elements there are.
+constexpr int64_t kPlacingThreads = 512, kAllElements = int64_t(1) << 40;
 /// Outer sums of rows of 16 bits have so many stages.
 constexpr int64_t kOuterSumStages = 4, kWideOuterSumStages = 6;
 
@@ -91,6 +96,8 @@ public:
   /// `epilogue`: of a product that has one.
   void printShape(mpk::ProductOp epilogue = nullptr);
   Launch &launch(const std::string &suffix, const std::string &code, int64_t threads);
+  /// Puts a weight in order for what launchWarpgroups prints next.
+  Launch &launchPlacing();
   /// Of warpgroups, with a tile of its own, for sm_90 alone.
   /// `constants`: more of what the kernel wants to know.
   Launch &launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns, const Twine &constants,
@@ -133,6 +140,7 @@ private:
   Type element;
   const Word zero{WordKind::Zero, 0, {}};
   SmallVector<Word> words, lastWords;
+  bool isPlaced = false; ///< whether a weight is put in order first
 };
 
 } // namespace
@@ -185,11 +193,22 @@ Launch &ProductStep::launchWarpgroups(const std::string &code, int64_t tileRows,
   out.line("struct " + step.name + "_many_shape : " + step.name + "_shape { static constexpr int kTileRows = " +
            Twine(tileRows) + ", kTileColumns = " + Twine(tileColumns) + constants + "; };");
   int64_t threads = tileRows * 2;
+  if (isPlaced)
+    out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(kPlacingThreads) + ") " + step.name +
+             "_place(const __grid_constant__ " + step.name +
+             "_shape::Args args) { gnnc::followLaunch(); gnnc::placeWeight<" + step.name + "_many_shape>(args); }");
   out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ", " +
            Twine(threadsOfProcessor / threads) + ") " + step.name + "_many(const __grid_constant__ " + step.name +
            "_shape::Args args) { gnnc::followLaunch(); gnnc::" + code + "<" + step.name + "_many_shape>(args); }");
   out.line("#endif");
   Launch &record = add(step.name + "_many", threads);
+  record.architecture = 90;
+  return record;
+}
+
+Launch &ProductStep::launchPlacing() {
+  isPlaced = true;
+  Launch &record = add(step.name + "_place", kPlacingThreads);
   record.architecture = 90;
   return record;
 }
@@ -258,14 +277,33 @@ static int64_t warpgroupColumns(int64_t n, int64_t most) {
 }
 
 namespace {
-/// Columns of a tile of warpgroups, depths of a panel of the weight (0: all are in shared memory), bytes of that.
+/// Columns of a tile of warpgroups, depths of a panel of the weight (0: all are in shared memory), bytes of that;
+/// stages of both sides (0: rows come straight to registers).
 struct WarpgroupTile {
-  int64_t columns = 0, panel = 0, bytes = 0;
+  int64_t columns = 0, panel = 0, bytes = 0, stages = 0;
 };
 } // namespace
 
+/// Whether both sides can come through stages (Kernels/WarpgroupStages.cuh): rows of whole pieces, long enough for
+/// stages to run ahead, and no weight that has to be scaled.
+static bool isStageable(mpk::ProductOp op) {
+  Type type = op.getLhs().getType().getElementType();
+  return !type.isF16() && op.getK() >= kLeastForWide && op.getN() > kMostWarpgroupColumns &&
+         op.getK() % (128 / type.getIntOrFloatBitWidth()) == 0;
+}
+
 static WarpgroupTile tileOfWarpgroups(const Shape &shape, mpk::ProductOp op, bool folds, bool storesHalves) {
   bool narrow = isNarrow(op.getLhs());
+  if (!shape.split && isStageable(op)) {
+    WarpgroupTile result{warpgroupColumns(shape.n, kMostStagedColumns), kBytesOfStage / (narrow ? 2 : 4)};
+    int64_t bytesOfStage = kBytesOfStage * (kWarpgroupThreads / 2 + result.columns);
+    int64_t results =
+        resultBytes(shape.n, result.columns % 32 == 0 ? 32 : 16, kWarpgroupThreads / 32, folds, storesHalves);
+    constexpr int64_t arrivals = 64;
+    result.stages = std::min<int64_t>(kMostStages, (kMostSharedBytes - results - arrivals) / bytesOfStage);
+    result.bytes = result.stages * bytesOfStage + arrivals + results;
+    return result;
+  }
   bool hasTotals = narrow ? shape.k > kMostDepthsOf16Bits : shape.split || shape.k > kMostDepthsOfTF32;
   int64_t bytesOfNumber = (shape.split ? 8 : 4) / (narrow ? 2 : 1), depths = llvm::alignTo(shape.k, narrow ? 32 : 16);
   auto tile = [&](int64_t mostColumns, int64_t panel) {
@@ -318,7 +356,6 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
       shape.tileColumns = llvm::alignTo(llvm::divideCeil(shape.n, tiles), 16);
     // A row that is folded lies in four lanes of one warp.
     bool folds = op.hasEpilogue() && mpk::foldsRows(op.getEpilogue().front());
-    bool narrow = isNarrow(op.getLhs());
     many = tileOfWarpgroups(shape, op, folds, /*storesHalves=*/false);
     // Not where there is room for fewer columns then, so that rows would be read more often.
     if (llvm::any_of(op.getResults(), isNarrow)) {
@@ -388,8 +425,17 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
   }
   if (shape.manyRows) {
     addOthers(builder.step, shape.manyRows);
-    Launch &launch = builder.launchWarpgroups("warpgroupProduct", kWarpgroupThreads / 2, many.columns,
-                                              ", kPanel = " + Twine(many.panel));
+    if (many.stages) { // The weight is put in order first.
+      int64_t stages = shape.batch * llvm::divideCeil(shape.n, many.columns) * llvm::divideCeil(shape.k, many.panel);
+      builder.step.scratch.push_back({ScratchKind::Elements, {}, stages * many.columns * kBytesOfStage});
+      Launch &weight = builder.launchPlacing();
+      weight.grid = GridKind::Elements, weight.symbol = op.getOverAttr();
+      weight.perBlock = kAllElements, weight.leastMembers = shape.manyRows;
+      weight.spread(stages);
+    }
+    Launch &launch =
+        builder.launchWarpgroups(many.stages ? "stagedProduct" : "warpgroupProduct", kWarpgroupThreads / 2,
+                                 many.columns, ", kPanel = " + Twine(many.panel) + ", kStages = " + Twine(many.stages));
     place(launch, kWarpgroupThreads / 2, many.columns);
     launch.sharedBytes = many.bytes, launch.leastMembers = shape.manyRows, launch.mostBlocksPerProcessor = 1;
   }
