@@ -46,7 +46,7 @@ public:
     unsetenv("HOME");
     standInReset();
     std::vector<cuda::Image> images = {{90, /*isPTX=*/false, {}}};
-    std::string text = "// gnnc::warpgroup\n#include \"" + header +
+    std::string text = "// #ifdef GNNC_HAS_WARPGROUPS\n#include \"" + header +
                        "\"\nnamespace gnnc {\nGNNC_DEVICE float *dynamicMemory() {\n"
                        "extern __shared__ double memory[];\nreturn reinterpret_cast<float *>(memory);\n}\n}\n"
                        "using namespace gnnc;\nextern \"C\" __global__ void "

@@ -433,9 +433,11 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
       weight.perBlock = kAllElements, weight.leastMembers = shape.manyRows;
       weight.spread(stages);
     }
-    Launch &launch =
-        builder.launchWarpgroups(many.stages ? "stagedProduct" : "warpgroupProduct", kWarpgroupThreads / 2,
-                                 many.columns, ", kPanel = " + Twine(many.panel) + ", kStages = " + Twine(many.stages));
+    std::string constants = ", kPanel = " + std::to_string(many.panel);
+    if (many.stages)
+      constants += ", kStages = " + std::to_string(many.stages);
+    Launch &launch = builder.launchWarpgroups(many.stages ? "stagedProduct" : "warpgroupProduct", kWarpgroupThreads / 2,
+                                              many.columns, constants);
     place(launch, kWarpgroupThreads / 2, many.columns);
     launch.sharedBytes = many.bytes, launch.leastMembers = shape.manyRows, launch.mostBlocksPerProcessor = 1;
   }
