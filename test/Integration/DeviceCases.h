@@ -10,7 +10,7 @@
 // GNNC_DEVICE_CPU=aarch64 (or x86-64): what such a processor would have to run, which test/Device/ReplayOnCPU.cpp does
 // there.
 // GNNC_DEVICE_FORMS, names divided by commas, says which forms of a model: O2, O2d (double precision), O0, O2b (rows of
-// bf16), ...; without it all.
+// bf16), O2t (products of TF32), O2bt, ...; without it all.
 //
 //===----------------------------------------------------------------------===//
 

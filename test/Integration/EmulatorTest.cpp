@@ -140,6 +140,7 @@ TEST(Emulator, DynamicSharedMemory) {
   EXPECT_TRUE(std::isnan(kernel.numbers[5]));
   EXPECT_FALSE(Emulated(memory + "all[threadIdx.x] = 1;\nnumbers[threadIdx.x] = all[threadIdx.x];").differs());
   expectFault(memory + "all[threadIdx.x + 256] = 1;", "behind the dynamic shared memory");
+  expectFault(memory + "all[threadIdx.x] = 1;\nnumbers[threadIdx.x] = __ldg(all + threadIdx.x);", "is not global");
 }
 
 TEST(Emulator, CopiesArriveWhenWaitedFor) {

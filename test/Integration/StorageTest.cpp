@@ -263,15 +263,14 @@ INSTANTIATE_TEST_SUITE_P(
     Many, RoundedProducts,
     testing::Combine(
         testing::Values(
-            Layer{"Deep",
-                  "model M { input x: node[in = 264]\n param W[in, out = 250], b[out]\noutput y = abs(x @ W + b) }",
+            Layer{"Deep", "model M { input x: node[in = 520]\n param W[in, out = 250], b[out]\noutput y = x @ W + b }",
                   true, 8300, 9},
             Layer{"Heads",
-                  "model M { input x: node[heads = 2, in = 256]\n param W[heads, in, out = 72]\noutput y = x @ W }",
+                  "model M { input x: node[heads = 2, in = 512]\n param W[heads, in, out = 72]\noutput y = x @ W }",
                   true, 8300, 9},
             Layer{"Gathered",
-                  "model M { input x: node[in = 320]\n param W[in, out = 66]\noutput y = sum(abs(x.src @ W)) }", false,
-                  45, 8300}),
+                  "model M { input x: node[in = 512]\n param W[in, out = 66]\noutput y = sum(abs(x.src @ W)) }", false,
+                  45, 16500}),
         testing::Values(Storage::AsComputed, Storage::BF16)),
     [](const auto &info) {
       return std::string(std::get<0>(info.param).name) + (std::get<1>(info.param) == Storage::BF16 ? "_bf16" : "_tf32");

@@ -186,8 +186,10 @@ bool gnnc::isChoice(Operation *op, FlatSymbolRefAttr name) {
   return source && source.getValue().starts_with("nonzero(");
 }
 
-/// Rows of a static space that are few beside those of a graph: of types, not of a table of users.
-constexpr int64_t kFewRows = 1024;
+bool gnnc::hasFewElements(SpaceOp space) {
+  constexpr int64_t kFew = 1024;
+  return space.getKind() == SpaceKind::Static && int64_t(*space.getExtent()) <= kFew;
+}
 
 bool gnnc::isLookup(Operation *op, FlatSymbolRefAttr name) {
   if (name.getValue() == kAllMap)
@@ -197,7 +199,7 @@ bool gnnc::isLookup(Operation *op, FlatSymbolRefAttr name) {
     return llvm::any_of(map.getPartsAttr().getAsRange<FlatSymbolRefAttr>(),
                         [&](FlatSymbolRefAttr part) { return isLookup(op, part); });
   auto table = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(op, map.getToAttr());
-  if (table.getKind() != SpaceKind::Static || int64_t(*table.getExtent()) <= kFewRows)
+  if (table.getKind() != SpaceKind::Static || hasFewElements(table))
     return false;
   auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
   return llvm::count_if(module.getOps<MapOp>(), [&](MapOp other) {

@@ -111,6 +111,9 @@ private:
 /// numbers that are not finite away.
 bool isChoice(mlir::Operation *from, mlir::FlatSymbolRefAttr map);
 
+/// Whether a space is static and has few elements beside those of a graph: types, and not a table of users.
+bool hasFewElements(mpdfg::SpaceOp space);
+
 /// Whether elements look up rows of a large table along the map: of a static space that they have no other map to, as
 /// edges would. How many there are is not known, but a batch of them may be far fewer than the table's rows, so what is
 /// computed of rows is computed where they are looked up, as it is written.

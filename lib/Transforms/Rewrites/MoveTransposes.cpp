@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Remarks.h"
+#include "Rewrites/Lifting.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
 #include "dialects/mpdfg/IR/MPDFG.h"
 #include "gnnc/Transforms/Passes.h"
@@ -41,16 +42,13 @@ SmallVector<int64_t> inverted(ArrayRef<int64_t> permutation) {
   return inverse;
 }
 
-/// Rows of a static space that are few beside those of a graph: of types, not of a table of users.
-constexpr int64_t kFewRows = 1024;
-
 /// Whether a value is shared, or has the rows of a small static space.
 bool hasFewRows(Operation *from, Value value) {
   FlatSymbolRefAttr rows = getResidency(value.getType());
   if (!rows)
     return true;
   auto space = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(from, rows);
-  return space && space.getKind() == SpaceKind::Static && int64_t(*space.getExtent()) <= kFewRows;
+  return space && hasFewElements(space);
 }
 
 struct MoveTransposes : public gnnc::impl::MoveTransposesBase<MoveTransposes> {

@@ -201,6 +201,10 @@ def make_functional(program: ExportedProgram) -> Training:
     return maker.finish()
 
 
+def _dropping(p: float) -> _Make:
+    return lambda ones: torch.dropout(ones, p, True)
+
+
 class _Maker:
     def __init__(self, program: ExportedProgram) -> None:
         self.program, self.graph, self.training = program, program.graph, Training()
@@ -217,7 +221,7 @@ class _Maker:
         x, p, train = (*node.args, *[node.kwargs.get(name) for name in ("input", "p", "train")[len(node.args) :]])
         if not train or p == 0:
             return
-        make: _Make = lambda ones: torch.dropout(ones, p, True)  # noqa: E731
+        make = _dropping(p)
         shape = node.meta["val"].shape
         if self._are_of_all_places(shape):
             # Numbers are drawn in the order of memory, and what no leaf says the sizes of is drawn as one row.
@@ -242,7 +246,7 @@ class _Maker:
             return
         rows, columns = query.meta["val"], key.meta["val"]
         weights = rows.new_empty((*rows.shape[:-1], columns.shape[-2]))
-        make: _Make = lambda ones: torch.dropout(ones, p, True)  # noqa: E731
+        make = _dropping(p)
         is_flat = sum(not isinstance(size, int) for size in weights.shape) > 1
         mask = self._drawn("dropout_mask", node, make, None, is_flat=is_flat, value=weights)
         others = (given.get("attn_mask"), given.get("is_causal", False), given.get("scale"))

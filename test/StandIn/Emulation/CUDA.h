@@ -155,7 +155,12 @@ template <typename T, typename U> T atomicMax(T *to, U other) {
 // Numbers
 //===----------------------------------------------------------------------===//
 
-template <typename T> T __ldg(const T *from) { return *from; }
+template <typename T> T __ldg(const T *from, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+  const char *at = reinterpret_cast<const char *>(from), *shared = reinterpret_cast<const char *>(gnnc::memory);
+  if (at >= shared && at < shared + sizeof gnnc::memory)
+    emulator->fail({"__ldg", unsigned(sizeof(T)), file, line}, "reads shared memory, which is not global");
+  return *from;
+}
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned(static_cast<unsigned long long>(a) * b >> 32); }

@@ -38,7 +38,7 @@ template <class S> struct Stage {
   static constexpr int kBytesOfRows = S::kTileRows * 128, kBytes = kBytesOfRows + kWords * 4;
   static constexpr int kArrivals = S::kStages * kBytes, kResults = kArrivals + 64; ///< where these are, in bytes
   static constexpr int kTiles = (S::kN + S::kTileColumns - 1) / S::kTileColumns;
-  static_assert(kDepth == kPieces * kV && S::kK % kV == 0 && !S::kSplit && kKind != Operands::F16);
+  static_assert(kDepth == kPieces * kV && S::kK % kV == 0 && !S::kSplit && !S::kFoldsRows && kKind != Operands::F16);
   static_assert(S::kStages >= 3 && S::kStages <= 8);
   /// Where a row's piece lies, in bytes: eight lanes that copy a row, or read four pieces of two neighbouring rows,
   /// have different banks.

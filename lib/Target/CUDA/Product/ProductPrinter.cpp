@@ -42,6 +42,8 @@ constexpr int64_t kLeastForWarpgroups = 64, kWarpgroupThreads = 512, kMostWarpgr
 constexpr int64_t kMostDepthsOf16Bits = 512, kMostDepthsOfTF32 = 2048, kLeastForWide = 256;
 /// Depths of a panel of a weight that does not fit shared memory: those of a total, or more where there is none to add.
 constexpr int64_t kPanelOfTotal = 64, kPanel = 128;
+/// Depths of products whose sides come through stages: fewer leave a weight in shared memory, and more need totals.
+constexpr int64_t kLeastStaged = 512, kMostStaged = kMostDepthsOfTF32;
 /// Bytes of a row in a stage of both sides (Kernels/WarpgroupStages.cuh), stages, and columns that registers allow
 /// there.
 constexpr int64_t kBytesOfStage = 128, kMostStages = 4, kMostStagedColumns = 160;
@@ -284,17 +286,17 @@ struct WarpgroupTile {
 };
 } // namespace
 
-/// Whether both sides can come through stages (Kernels/WarpgroupStages.cuh): rows of whole pieces, long enough for
-/// stages to run ahead, and no weight that has to be scaled.
-static bool isStageable(mpk::ProductOp op) {
+/// Whether both sides come through stages (Kernels/WarpgroupStages.cuh): of rows of whole pieces, which nothing folds,
+/// and of a weight that need not be scaled.
+static bool isStaged(const Shape &shape, mpk::ProductOp op, bool folds) {
   Type type = op.getLhs().getType().getElementType();
-  return !type.isF16() && op.getK() >= kLeastForWide && op.getN() > kMostWarpgroupColumns &&
-         op.getK() % (128 / type.getIntOrFloatBitWidth()) == 0;
+  return !shape.split && !folds && !type.isF16() && shape.k >= kLeastStaged && shape.k <= kMostStaged &&
+         shape.n > kMostWarpgroupColumns && shape.k % (128 / type.getIntOrFloatBitWidth()) == 0;
 }
 
 static WarpgroupTile tileOfWarpgroups(const Shape &shape, mpk::ProductOp op, bool folds, bool storesHalves) {
   bool narrow = isNarrow(op.getLhs());
-  if (!shape.split && isStageable(op)) {
+  if (isStaged(shape, op, folds)) {
     WarpgroupTile result{warpgroupColumns(shape.n, kMostStagedColumns), kBytesOfStage / (narrow ? 2 : 4)};
     int64_t bytesOfStage = kBytesOfStage * (kWarpgroupThreads / 2 + result.columns);
     int64_t results =
