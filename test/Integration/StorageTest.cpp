@@ -270,7 +270,18 @@ INSTANTIATE_TEST_SUITE_P(
                   true, 8300, 9},
             Layer{"Gathered",
                   "model M { input x: node[in = 512]\n param W[in, out = 66]\noutput y = sum(abs(x.src @ W)) }", false,
-                  45, 16500}),
+                  45, 16500},
+            // Gradients alone (Kernels/WarpgroupOuterStages.cuh): several tiles of both sides, the last of which are
+            // not all there, batches, and rows that are gathered.
+            Layer{"Sums", "model M { input x: node[in = 324]\n param W[in, out = 132]\noutput y = x @ W }", true, 8300,
+                  9},
+            Layer{"SumsOfHeads",
+                  "model M { input x: node[heads = 2, in = 68]\n param W[heads, in, out = 136]\noutput y = x @ W }",
+                  true, 8300, 9},
+            Layer{"SumsGathered",
+                  "model M { input e: edge[in = 128], x: node[out = 132]\n param W[in, out]\n"
+                  "output y = sum((sign(e) @ W) * sign(x.dst)) }",
+                  true, 45, 16500}),
         testing::Values(Storage::AsComputed, Storage::BF16)),
     [](const auto &info) {
       return std::string(std::get<0>(info.param).name) + (std::get<1>(info.param) == Storage::BF16 ? "_bf16" : "_tf32");

@@ -203,7 +203,8 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
                      "#include \"JoinedRows.cuh\"\n#include \"Product.cuh\"\n#include \"RowNumbers.cuh\"\n"
                      "#include \"SlicedProduct.cuh\"\n#include \"Sweep.cuh\"\n#include \"TensorProduct.cuh\"\n" +
                      StringRef(tiled ? "#include \"TileSweep.cuh\"\n" : "") +
-                     (options.hasWarpgroups ? "#include \"WarpgroupOuterSum.cuh\"\n#include \"WarpgroupProduct.cuh\"\n"
+                     (options.hasWarpgroups ? "#include \"WarpgroupOuterStages.cuh\"\n#include "
+                                              "\"WarpgroupOuterSum.cuh\"\n#include \"WarpgroupProduct.cuh\"\n"
                                               "#include \"WarpgroupStages.cuh\"\n"
                                             : ""))
                         .str());

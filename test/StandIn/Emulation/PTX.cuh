@@ -214,18 +214,35 @@ inline Products &ownProducts() {
   return all[threadIdx.x];
 }
 
-/// A barrier counts the copies that have arrived, which they do at once.
-inline unsigned long long &arrivalAt(unsigned arrival) {
-  return *reinterpret_cast<unsigned long long *>(reinterpret_cast<char *>(memory) + int(arrival));
+/// Copies arrive at once, in a phase that ends when all threads have said what they expect.
+struct Arrival {
+  unsigned char threads, said;
+  unsigned short phases; ///< that have ended
+  int open;              ///< bytes that are expected and have not been copied
+};
+inline Arrival &arrivalAt(unsigned arrival) {
+  return *reinterpret_cast<Arrival *>(reinterpret_cast<char *>(memory) + int(arrival));
 }
-inline void makeArrival(unsigned arrival) { arrivalAt(arrival) = 0; }
+inline void makeArrival(unsigned arrival, int threads) {
+  arrivalAt(arrival) = {static_cast<unsigned char>(threads), 0, 0, 0};
+}
+inline void expectBytes(unsigned arrival, unsigned bytes) {
+  Arrival &at = arrivalAt(arrival);
+  at.open += int(bytes);
+  if (++at.said == at.threads)
+    at.said = 0, ++at.phases;
+}
 inline void copyMany(unsigned to, const void *from, unsigned bytes, unsigned arrival) {
+  if (bytes % 16 != 0 || to % 16 != 0 || reinterpret_cast<unsigned long long>(from) % 16 != 0)
+    emulator->fail({"cp.async.bulk", bytes, __FILE__, __LINE__}, "an address or the bytes are no multiple of 16");
   __builtin_memcpy(reinterpret_cast<char *>(memory) + int(to), from, bytes);
-  ++arrivalAt(arrival);
+  arrivalAt(arrival).open -= int(bytes);
 }
 inline void waitForArrival(unsigned arrival, bool isOdd) {
-  if ((arrivalAt(arrival) % 2 == 1) == isOdd)
+  if ((arrivalAt(arrival).phases % 2 == 1) == isOdd)
     emulator->fail({"mbarrier", 0, __FILE__, __LINE__}, "nobody has begun the copy that is waited for");
+  if (arrivalAt(arrival).open != 0)
+    emulator->fail({"mbarrier", 0, __FILE__, __LINE__}, "other bytes were copied than expected");
 }
 inline void showToProducts() {}
 inline void beginProducts() {}

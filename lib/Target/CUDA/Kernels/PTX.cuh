@@ -228,18 +228,22 @@ template <int Count> GNNC_DEVICE void holdRegisters(float (&registers)[Count]) {
 // A copy of many bytes by one thread, whose arrival others wait for. Unlike what copyAsync has copied, products may
 // read it at once; a fence for them would wait for all copies that are on their way.
 
-/// Makes a barrier in shared memory; showToProducts and a barrier of the block come before its use.
-GNNC_DEVICE void makeArrival(unsigned arrival) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(arrival) : "memory");
+/// Makes a barrier in shared memory, on which so many threads expect bytes; showToProducts and a barrier of the block
+/// come before its use.
+GNNC_DEVICE void makeArrival(unsigned arrival, int threads) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(arrival), "r"(threads) : "memory");
+}
+/// Says how many bytes a thread is about to copy.
+GNNC_DEVICE void expectBytes(unsigned arrival, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrival), "r"(bytes) : "memory");
 }
 /// Begins a copy from global memory of bytes that are, as both addresses, a multiple of 16.
 GNNC_DEVICE void copyMany(unsigned to, const void *from, unsigned bytes, unsigned arrival) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrival), "r"(bytes) : "memory");
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
                "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(arrival)
                : "memory");
 }
-/// Waits for a copy: `isOdd` says whether it is the second, the fourth and so on of this barrier.
+/// Waits for copies: `isOdd` says whether they are the second, the fourth and so on of this barrier.
 GNNC_DEVICE void waitForArrival(unsigned arrival, bool isOdd) {
   asm volatile(
       "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra AGAIN; }" ::"r"(arrival),

@@ -114,9 +114,11 @@ template <class S> GNNC_DEVICE void stagedProduct(const typename S::Args &args) 
     const unsigned xs = stages + stage * Parts::kBytes;
     if (coming < end) {
       const int depth = comingStep * Parts::kDepth;
-      if (threadIdx.x == 0)
+      if (threadIdx.x == 0) {
+        expectBytes(arrivals + stage * 8, Parts::kWords * 4);
         copyMany(xs + Parts::kBytesOfRows, weight + comingStep * Parts::kWords, Parts::kWords * 4,
                  arrivals + stage * 8);
+      }
       const int piece = lane() % 8;
       GNNC_FOR(i, 4) {
         int64 row = coming + copiedRow + i * 4;
@@ -135,7 +137,7 @@ template <class S> GNNC_DEVICE void stagedProduct(const typename S::Args &args) 
     commitCopies();
   };
   if (threadIdx.x < kStages)
-    makeArrival(arrivals + threadIdx.x * 8);
+    makeArrival(arrivals + threadIdx.x * 8, 1);
   showToProducts();
   __syncthreads();
   GNNC_FOR(stage, kStages - 2) fetch(stage);

@@ -51,6 +51,11 @@ constexpr int64_t kBytesOfStage = 128, kMostStages = 4, kMostStagedColumns = 160
 constexpr int64_t kPlacingThreads = 512, kAllElements = int64_t(1) << 40;
 /// Outer sums of rows of 16 bits have so many stages.
 constexpr int64_t kOuterSumStages = 4, kWideOuterSumStages = 6;
+/// Those of float32 that is rounded (Kernels/WarpgroupOuterStages.cuh): columns of the left side of a tile at most, of
+/// the right side of a tile that is so wide and of others, numbers of a stage's right side that there are registers
+/// for, places for it.
+constexpr int64_t kMostOuterRows = 256, kMostOuterColumns = 128, kMostWideOuterColumns = 256, kMostOfOuterStage = 8192,
+                  kOuterPlaces = 3;
 
 struct Shape {
   int64_t batch = 1, rows = 1, k = 0, n = 0;
@@ -449,6 +454,47 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
   return std::move(builder.step);
 }
 
+namespace {
+/// An outer sum by warpgroups: columns of both sides that a block takes, and what it keeps of them in shared memory.
+struct OuterTile {
+  std::string code;
+  int64_t rows = 0, columns = 0, stages = 0, bytes = 0;
+  std::string constants;       ///< beside kStages
+  bool fillsProcessor = false; ///< one block is all that a processor's memory has room for
+};
+} // namespace
+
+static OuterTile tileOfWarpgroups(const Shape &shape, mpk::OuterSumOp op) {
+  auto evenly = [](int64_t size, int64_t most) { return llvm::divideCeil(size, llvm::divideCeil(size, most)); };
+  bool isLeftNarrow = isNarrow(op.getLhs()), isRightNarrow = isNarrow(op.getRhs());
+  // Each row is one copy, of pieces of 16 bytes.
+  if (!shape.split && !isLeftNarrow && !isRightNarrow && shape.k % 4 == 0 && shape.n % 4 == 0) {
+    OuterTile tile{"stagedOuterSum", int64_t(llvm::alignTo(evenly(shape.k, kMostOuterRows), 64))};
+    bool isWide = tile.rows > kMostOuterRows / 2;
+    tile.columns = warpgroupColumns(shape.n, isWide ? kMostOuterColumns : kMostWideOuterColumns);
+    int64_t rowsOfStage = !isWide && 64 * tile.columns <= kMostOfOuterStage ? 64 : 32;
+    int64_t bytesOfStage = rowsOfStage * 4 * (tile.rows + 8);
+    int64_t others = kOuterPlaces * rowsOfStage * 4 * tile.columns + kMostStages * 8;
+    tile.stages = std::min<int64_t>(kMostStages, (kMostSharedBytes - others) / bytesOfStage);
+    tile.bytes = tile.stages * bytesOfStage + others, tile.fillsProcessor = true;
+    tile.constants = ", kStageRows = " + std::to_string(rowsOfStage);
+    return tile;
+  }
+  // Rows of an odd length cannot be copied as they are.
+  bool narrow = isLeftNarrow && isRightNarrow && shape.k % 2 == 0 && shape.n % 2 == 0;
+  // Tiles of 128 columns read the left side half as often, and one such block fills a processor's memory.
+  bool wide = narrow && shape.n > kMostWarpgroupColumns && shape.k > 64;
+  int64_t most = wide ? 128 : kWarpgroupThreads / 2;
+  OuterTile tile{"warpgroupOuterSum", powerOfTwo(evenly(shape.k, most), 64, most),
+                 warpgroupColumns(shape.n, wide ? 2 * kMostWarpgroupColumns : kMostWarpgroupColumns)};
+  tile.fillsProcessor = wide;
+  if (narrow)
+    tile.stages = wide ? kWideOuterSumStages : kOuterSumStages;
+  tile.bytes = narrow ? tile.stages * 64 * (tile.rows + tile.columns) * 2
+                      : 2 * 64 * tile.columns * (shape.split && !isRightNarrow ? 8 : 4);
+  return tile;
+}
+
 DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOptions &options, CodeWriter &out) {
   Shape shape;
   shape.batch = op.getBatch(), shape.k = op.getK(), shape.n = op.getN();
@@ -489,23 +535,15 @@ DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOp
   place(builder.launch("", code, shape.threads()), shape.tileRows, shape.tileColumns);
   if (shape.manyRows) {
     addOthers(builder.step, shape.manyRows);
-    // Rows of an odd length cannot be copied as they are.
-    bool narrow = isNarrow(op.getLhs()) && isNarrow(op.getRhs()) && shape.k % 2 == 0 && shape.n % 2 == 0;
-    // Tiles of 128 columns read the left side half as often, and one such block fills a processor's memory.
-    bool wide = narrow && shape.n > kMostWarpgroupColumns && shape.k > 64;
-    int64_t columns =
-        wide ? warpgroupColumns(shape.n, 2 * kMostWarpgroupColumns) : warpgroupColumns(shape.n, kMostWarpgroupColumns);
-    int64_t most = wide ? 128 : kWarpgroupThreads / 2, stages = wide ? kWideOuterSumStages : kOuterSumStages;
-    int64_t rows = powerOfTwo(llvm::divideCeil(shape.k, llvm::divideCeil(shape.k, most)), 64, most);
+    OuterTile tile = tileOfWarpgroups(shape, op);
     Launch &many =
-        builder.launchWarpgroups("warpgroupOuterSum", rows, columns, narrow ? ", kStages = " + Twine(stages) : Twine(),
-                                 wide ? rows * 2 : kWarpgroupThreads);
-    place(many, rows, columns);
-    if (wide)
+        builder.launchWarpgroups(tile.code, tile.rows, tile.columns,
+                                 tile.constants + (tile.stages ? ", kStages = " + std::to_string(tile.stages) : ""),
+                                 tile.fillsProcessor ? tile.rows * 2 : kWarpgroupThreads);
+    place(many, tile.rows, tile.columns);
+    if (tile.fillsProcessor)
       many.mostBlocksPerProcessor = 1;
-    many.leastMembers = shape.manyRows;
-    many.sharedBytes = narrow ? stages * 64 * (rows + columns) * 2
-                              : 2 * 64 * columns * (shape.split && !isNarrow(op.getRhs()) ? 8 : 4);
+    many.leastMembers = shape.manyRows, many.sharedBytes = tile.bytes;
   }
   Launch &launch = builder.launch("_add", "addPartials", 256);
   launch.grid = shape.grouped ? GridKind::HeavyOwners : GridKind::Once;
