@@ -9,7 +9,9 @@
 // paths of its tensor product. Movements, reductions and functions of one operand treat each feature by itself, so they
 // commute with the slices, which then find the parts. Each part moves alone, and is summed where it is computed.
 //
-// Only where slices are all that reads the joined row, and each takes one part.
+// Only where slices are all that reads the joined row, and each takes one part. Where nothing is between the join and
+// its slices, as where a recurrent cell takes the frames of a stack one by one, these are the parts: all of them would
+// seem to need all parts, and fusion would put what has nothing in common into one sweep.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,8 +65,7 @@ private:
         user->erase();
       path.pop_back();
     }
-    if (!path.empty())
-      split(join, value);
+    split(join, value);
   }
 
   /// The number of the part that a slice takes, if it takes one.
@@ -88,18 +89,23 @@ private:
         }))
       return;
     Attribute rows = getResidency(join.getType());
+    Operation *last = path.empty() ? join : path.back();
     for (Value part : join.getInputs()) {
       std::string reason;
       if (getResidency(part.getType()) != rows)
         reason = "a part is shared";
-      else if (getFeatureElements(part.getType()) < kLeastAlone)
+      else if (!path.empty() && getFeatureElements(part.getType()) < kLeastAlone)
         reason = "parts of " + std::to_string(getFeatureElements(part.getType())) + " numbers would move alone";
       if (!reason.empty())
         return remarkMissed(
-            path.back(), DEBUG_TYPE, "split", [] { return "joined rows move together"; }, [&] { return reason; });
+            last, DEBUG_TYPE, "split",
+            [&] { return path.empty() ? "joined rows are read together" : "joined rows move together"; },
+            [&] { return reason; });
     }
     // One chain of operations for each part that is read, where the joined one is.
-    remarkPassed(path.back(), DEBUG_TYPE, "split", [] { return "parts of joined rows move apart"; });
+    remarkPassed(last, DEBUG_TYPE, "split", [&] {
+      return path.empty() ? "parts of joined rows are read apart" : "parts of joined rows move apart";
+    });
     ++numSplit;
     SmallVector<SmallVector<SliceOp>> slices(join.getInputs().size());
     for (Operation *user : value.getUsers())
@@ -116,7 +122,7 @@ private:
   }
 
   Value moveAlone(Value part) {
-    OpBuilder b(path.back()->getContext());
+    OpBuilder b(part.getContext());
     for (Operation *op : path) {
       b.setInsertionPoint(op);
       Operation *alone = b.clone(*op);

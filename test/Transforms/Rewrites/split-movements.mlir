@@ -88,3 +88,35 @@ func.func @shared(%x: tensor<64xf32>, %y: !edge128) -> !node128 {
   %2 = mpdfg.slice %1 axis 0 from 64 : !node192 -> !node128
   return %2 : !node128
 }
+
+// Nothing moves, and parts of any width are read apart.
+// REMARK: [Passed] split | {{.*}}Function=read_apart {{.*}}"parts of joined rows are read apart"
+// CHECK-LABEL: func @read_apart
+// CHECK-NEXT: %[[T:.*]] = mpdfg.unary tanh %arg1 : tensor<?x4xf32
+// CHECK-NEXT: return %arg0, %[[T]]
+func.func @read_apart(%x: !edge64, %y: !edge4) -> (!edge64, !edge4) {
+  %0 = mpdfg.concat %x, %y axis 0 : (!edge64, !edge4) -> !edge68
+  %1 = mpdfg.slice %0 axis 0 from 0 : !edge68 -> !edge64
+  %2 = mpdfg.slice %0 axis 0 from 64 : !edge68 -> !edge4
+  %3 = mpdfg.unary tanh %2 : !edge4 -> !edge4
+  return %1, %3 : !edge64, !edge4
+}
+
+// What is needed as a whole exists anyway, and a slice of two parts needs both.
+// CHECK-LABEL: func @read_whole
+// CHECK: mpdfg.concat
+// CHECK: mpdfg.slice
+// CHECK-LABEL: func @read_across
+// CHECK: mpdfg.concat
+// CHECK: mpdfg.slice
+func.func @read_whole(%x: !edge64, %y: !edge4) -> (!edge68, !edge4) {
+  %0 = mpdfg.concat %x, %y axis 0 : (!edge64, !edge4) -> !edge68
+  %1 = mpdfg.slice %0 axis 0 from 64 : !edge68 -> !edge4
+  return %0, %1 : !edge68, !edge4
+}
+func.func @read_across(%x: !edge64, %y: !edge4) -> (!edge64, !edge4) {
+  %0 = mpdfg.concat %x, %y axis 0 : (!edge64, !edge4) -> !edge68
+  %1 = mpdfg.slice %0 axis 0 from 4 : !edge68 -> !edge64
+  %2 = mpdfg.slice %0 axis 0 from 64 : !edge68 -> !edge4
+  return %1, %2 : !edge64, !edge4
+}

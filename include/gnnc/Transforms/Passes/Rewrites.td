@@ -73,7 +73,8 @@ def SplitMovements : Pass<"split-movements", "::mlir::ModuleOp"> {
   let description = [{
     Applies to a concatenation that is moved or reduced, with functions of one operand before and after that, and then
     only read by slices that take one part each. Each part that is read moves alone. Does not apply if a part is shared,
-    or has fewer than 64 numbers.
+    or has fewer than 64 numbers. Where nothing is between the concatenation and its slices, these are its parts, of any
+    width.
 
     ```mlir
     func.func @f(%x: !edge64, %y: tensor<?x128xf32, #mpdfg.on<@edge>>) -> (!node64, tensor<?x128xf32, #mpdfg.on<@node>>) {
