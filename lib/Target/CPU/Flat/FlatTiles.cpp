@@ -27,14 +27,19 @@ constexpr int64_t kMostInnerTiles = 32;
 /// What a member costs besides its rows: its index, the loop.
 constexpr double kPerMember = 4;
 constexpr double kPerExponential = 16;
-/// Tiles whose sums do not fit the registers must have a price below this share of that of tiles that do: it is an
-/// estimate.
+/// Tiles whose sums do not fit the registers, and walks that are left whole so, must have a price below this share of
+/// that of others: it is an estimate.
 constexpr double kWorthMemory = 0.75;
 /// What owners do is counted as if each had so many members.
 constexpr double kMembersPerOwner = 8;
 /// Work on rows that no walk reads is cut until it has so many statements, each on one register: it repeats nothing
 /// then, and values that need more registers than there are go through memory anyway, as LLVM finds out at length.
 constexpr int64_t kMostOnRegisters = 512;
+/// What such tiles make together, in statements of what the least cut ones do: rows whose axes nothing brings together
+/// would have tiles of the one for each tile of the other.
+constexpr double kMostRepeated = 1.25;
+/// The same of the tiles of a walk, whose sums would go through memory otherwise.
+constexpr double kMostRepeatedInWalk = 3;
 
 bool isMember(const SweepPlan &plan, Value value) { return plan.levels.lookup(value) == Level::Member; }
 
@@ -79,6 +84,42 @@ int64_t registersKept(ArrayRef<Operation *> operations, const SweepPlan &plan, i
   return total + temporary;
 }
 
+/// Instructions of an operation on what is in a tile.
+double workOf(Operation *op, int64_t lanes, ShapeFn shapes) {
+  auto registersFor = [&](Value value) { return double(llvm::divideCeil(RefTensor::product(shapes(value)), lanes)); };
+  auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
+  if (isa<mpk::SoftmaxOp>(op) || (accumulate && isStatistic(accumulate.getKind())))
+    return kPerExponential * registersFor(op->getOperand(0));
+  if (accumulate)
+    return registersFor(accumulate.getInput());
+  auto row = dyn_cast<mpdfg::CostOpInterface>(op);
+  if (!row)
+    return 0;
+  if (isa<mpdfg::ContractOp, mpdfg::FoldOp>(op)) {
+    auto whole = [](Value value) { return SmallVector<int64_t>(mpdfg::getFeatureShape(value.getType())); };
+    return double(row.flopsPerRow()) * double(flatWidth(op, shapes)) / double(flatWidth(op, whole)) / double(lanes);
+  }
+  Value result = op->getResult(0);
+  double each = double(row.flopsPerRow()) / double(std::max<int64_t>(mpdfg::getFeatureElements(result.getType()), 1));
+  return each * registersFor(result);
+}
+
+/// Instructions of a walk for a member, in one tile.
+double workOfWalk(const WalkOperations &walk, const SweepPlan &plan, const Processor &target, int64_t lanes,
+                  ShapeFn shapes) {
+  double work = kPerMember;
+  DenseSet<Value> loaded;
+  for (Operation *op : walk.operations) {
+    work += workOf(op, lanes, shapes);
+    for (Value operand : op->getOperands())
+      if (isa<BlockArgument>(operand) && isMember(plan, operand) && loaded.insert(operand).second)
+        work += llvm::divideCeil(RefTensor::product(shapes(operand)), lanes);
+  }
+  // What does not fit is loaded and stored for each member.
+  return work +
+         2 * std::max<int64_t>(registersKept(walk.operations, plan, lanes, shapes) - (target.registers() - 4), 0);
+}
+
 /// Shapes in a walk that is cut.
 SmallVector<int64_t> cutShape(SmallVector<int64_t> shape, Value value, const AxisClasses &axes, const InnerCut &cut) {
   if (cut.cls >= 0 && axes.knows(value))
@@ -107,8 +148,12 @@ public:
     double least = 0, last = 0; // prices
     while (true) {
       SmallVector<InnerCut> cuts = chooseCuts();
-      tiling.isNarrow = isNarrowEnough(cuts);
-      if (tiling.isNarrow && statementsOnRegisters() <= kMostOnRegisters) {
+      SmallVector<Operation *> wide = findTooWide(cuts);
+      tiling.isNarrow = wide.empty();
+      if (tiling.isNarrow && repeatsTooMuch()) {
+        tiling.tile[lastCut] = lastTile;
+        whole.insert(lastCut);
+      } else if (tiling.isNarrow && statementsOnRegisters() <= kMostOnRegisters) {
         last = price(cuts);
         if (!best || last < least) {
           best = tiling;
@@ -117,7 +162,7 @@ public:
         if (pressure() <= target.registers() - 4)
           break;
       }
-      if (!shrink())
+      if (!shrink(wide))
         break;
     }
     return best && (!tiling.isNarrow || least < kWorthMemory * last) ? *best : tiling;
@@ -142,8 +187,9 @@ private:
     return registersLive(operations, plan, lanes, [&](Value v) { return shapeOf(v); });
   }
 
-  /// Whether every body value is a vector of sensible width.
-  bool isNarrowEnough(ArrayRef<InnerCut> cuts) const {
+  /// The operations that are not on vectors of sensible width.
+  SmallVector<Operation *> findTooWide(ArrayRef<InnerCut> cuts) const {
+    SmallVector<Operation *> wide;
     auto widthOf = [&](Operation *op, ShapeFn shapes) { return flatWidth(op, shapes); };
     bool isCut = llvm::any_of(cuts, [](const InnerCut &cut) { return cut.cls >= 0; });
     for (Operation *op : operations) {
@@ -151,59 +197,42 @@ private:
       bool mixes = isa<mpdfg::ContractOp, mpdfg::FoldOp, mpdfg::TransposeOp, mpdfg::ConcatOp, mpdfg::SliceOp>(op);
       int64_t most = !isCut || inWalk ? kWidestFlat : mixes ? kWidestMixed : kWidestOwner;
       if (!inWalk && widthOf(op, [&](Value v) { return shapeOf(v); }) > most)
-        return false;
+        wide.push_back(op);
     }
     for (unsigned walk = 0; walk < walks.size(); ++walk)
       for (Operation *op : walks[walk].operations)
         if (widthOf(op, [&](Value v) { return shapeOf(v, walk, cuts); }) > kWidestFlat)
-          return false;
-    return true;
+          wide.push_back(op);
+    return wide;
   }
 
-  /// Instructions of an operation on what is in a tile.
-  double workOf(Operation *op, ShapeFn shapes) const {
-    auto registersFor = [&](Value value) { return double(llvm::divideCeil(RefTensor::product(shapes(value)), lanes)); };
-    auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
-    if (isa<mpk::SoftmaxOp>(op) || (accumulate && isStatistic(accumulate.getKind())))
-      return kPerExponential * registersFor(op->getOperand(0));
-    if (accumulate)
-      return registersFor(accumulate.getInput());
-    auto row = dyn_cast<mpdfg::CostOpInterface>(op);
-    if (!row)
-      return 0;
-    if (isa<mpdfg::ContractOp, mpdfg::FoldOp>(op)) {
-      auto whole = [](Value value) { return SmallVector<int64_t>(mpdfg::getFeatureShape(value.getType())); };
-      return double(row.flopsPerRow()) * double(flatWidth(op, shapes)) / double(flatWidth(op, whole)) / double(lanes);
-    }
-    Value result = op->getResult(0);
-    double each = double(row.flopsPerRow()) / double(std::max<int64_t>(mpdfg::getFeatureElements(result.getType()), 1));
-    return each * registersFor(result);
+  double countTiles() const {
+    double tiles = 1;
+    for (unsigned cls = 0; cls < plan.axes.size(); ++cls)
+      tiles *= double(llvm::divideCeil(plan.axes.extent(cls), tiling.tile[cls]));
+    return tiles;
+  }
+
+  /// Whether the last cut has a sweep without walks do much of its work again.
+  bool repeatsTooMuch() {
+    double statements = double(statementsOnRegisters()) * countTiles();
+    leastStatements = std::min(leastStatements.value_or(statements), statements);
+    return statements > kMostRepeated * *leastStatements;
   }
 
   /// Of all tiles together, for a member.
   double price(ArrayRef<InnerCut> cuts) const {
     double total = 0;
     for (auto [walk, found] : llvm::enumerate(walks)) {
-      auto shapes = [&, walk = walk](Value v) { return shapeOf(v, walk, cuts); };
-      double work = kPerMember;
-      DenseSet<Value> loaded;
-      for (Operation *op : found.operations) {
-        work += workOf(op, shapes);
-        for (Value operand : op->getOperands())
-          if (isa<BlockArgument>(operand) && isMember(plan, operand) && loaded.insert(operand).second)
-            work += llvm::divideCeil(RefTensor::product(shapes(operand)), lanes);
-      }
-      // What does not fit is loaded and stored for each member.
-      work += 2 * std::max<int64_t>(registersKept(found.operations, plan, lanes, shapes) - (target.registers() - 4), 0);
+      double work =
+          workOfWalk(found, plan, target, lanes, [&, walk = walk](Value v) { return shapeOf(v, walk, cuts); });
       total += work * (cuts[walk].cls < 0 ? 1 : double(cuts[walk].extent) / double(cuts[walk].size));
     }
     for (Operation *op : operations)
       if (op->getNumResults() > 0 && plan.levels.lookup(op->getResult(0)) == Level::Owner &&
           !isa<mpk::AccumulateOp>(op))
-        total += workOf(op, [&](Value v) { return shapeOf(v); }) / kMembersPerOwner;
-    for (unsigned cls = 0; cls < plan.axes.size(); ++cls)
-      total *= llvm::divideCeil(plan.axes.extent(cls), tiling.tile[cls]);
-    return total;
+        total += workOf(op, lanes, [&](Value v) { return shapeOf(v); }) / kMembersPerOwner;
+    return total * countTiles();
   }
 
   /// Of a sweep without walks and sums; 0 for others.
@@ -221,11 +250,18 @@ private:
     return statements;
   }
 
-  bool shrink() {
+  /// Cuts one axis once more: where some operations are too wide, of those that they are about.
+  bool shrink(ArrayRef<Operation *> wide) {
     int best = -1;
     int64_t bestCount = 0;
     for (unsigned cls = 0; cls < plan.axes.size(); ++cls) {
-      if (!plan.axes.isParallel(cls) || tiling.tile[cls] == 1 || (tiling.tile[cls] <= lanes && isInnermost(cls)))
+      if (!plan.axes.isParallel(cls) || tiling.tile[cls] == 1 || (tiling.tile[cls] <= lanes && isInnermost(cls)) ||
+          whole.contains(cls))
+        continue;
+      auto isOf = [&](Value value) { return llvm::is_contained(plan.axes.of(value), int(cls)); };
+      if (!wide.empty() && llvm::none_of(wide, [&](Operation *op) {
+            return llvm::any_of(op->getOperands(), isOf) || llvm::any_of(op->getResults(), isOf);
+          }))
         continue;
       int64_t count = 0;
       for (Operation *op : operations)
@@ -242,6 +278,8 @@ private:
     int64_t half = (tiling.tile[best] + 1) / 2;
     if (isInnermost(best))
       half = std::max(lanes, (half + lanes - 1) / lanes * lanes);
+    lastCut = best;
+    lastTile = tiling.tile[best];
     tiling.tile[best] = std::min(half, tiling.tile[best] - 1);
     return true;
   }
@@ -264,6 +302,10 @@ private:
   SmallVector<WalkOperations> walks;
   int64_t lanes;
   Tiling tiling;
+  std::optional<double> leastStatements;
+  int lastCut = -1;
+  int64_t lastTile = 0;
+  llvm::SmallDenseSet<unsigned> whole; ///< classes that are not worth another cut
 };
 
 } // namespace
@@ -326,5 +368,22 @@ InnerCut cpu::chooseInnerCut(const WalkOperations &walk, const SweepPlan &plan, 
         break;
     }
   }
-  return best;
+  if (best.cls < 0)
+    return best;
+  // Values that lack the axis are made again in each tile. Where that is most of the work, a walk that goes through
+  // memory takes less.
+  auto shapesIn = [&](const InnerCut &cut) {
+    return [&](Value value) { return cutShape(shapeOf(value), value, axes, cut); };
+  };
+  auto makes = [&](const InnerCut &cut) {
+    double work = 0;
+    for (Operation *op : walk.operations)
+      work += workOf(op, lanes, shapesIn(cut));
+    return work;
+  };
+  auto takes = [&](const InnerCut &cut) { return workOfWalk(walk, plan, target, lanes, shapesIn(cut)); };
+  double tiles = double(best.extent) / double(best.size);
+  bool repeats =
+      tiles * makes(best) > kMostRepeatedInWalk * makes({}) && kWorthMemory * tiles * takes(best) > takes({});
+  return repeats ? InnerCut() : best;
 }

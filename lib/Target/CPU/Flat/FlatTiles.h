@@ -11,7 +11,8 @@
 //
 // What a tile does not divide is done again for each: scores and exponentials cost more than sums that wait in stack
 // memory. So where that is much cheaper, in instructions for a member, the outer cut leaves tiles larger than the
-// registers.
+// registers, and no inner cut is made. Tiles of axes that nothing brings together are nested, so that without this rule
+// work would grow with their number's power.
 //
 //===----------------------------------------------------------------------===//
 
