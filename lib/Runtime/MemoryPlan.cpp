@@ -26,35 +26,40 @@ template <typename Less> static void insertLast(int64_t *list, int64_t count, Le
 
 static int64_t rounded(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-static bool meet(const Lifetime &a, const Lifetime &b) { return a.first <= b.last && b.first <= a.last; }
+/// A place that has been given away, and for how long.
+struct Placed {
+  int64_t first, last, offset, end;
+};
+static_assert(kPlanWords == 2 + sizeof(Placed) / sizeof(int64_t));
 
-/// Places items in this order, each into the smallest gap it fits; returns the bytes needed, or -1.
-static int64_t place(Lifetime *items, const int64_t *order, int64_t count, int64_t *byOffset) {
+/// Places items in this order, each into the smallest gap it fits; returns the bytes needed, or -1. `places` has room
+/// for all of them, and has them by their offsets.
+static int64_t place(Lifetime *items, const int64_t *order, int64_t count, Placed *places) {
   int64_t total = 0;
   for (int64_t placed = 0; placed < count; ++placed) {
     Lifetime &item = items[order[placed]];
-    int64_t size = rounded(item.bytes);
+    const int64_t size = rounded(item.bytes), first = item.first, last = item.last;
     // Walk over the neighbours in time from low to high offsets; `top` is where the free memory after them begins.
-    int64_t top = 0, best = -1, bestGap = 0;
-    for (int64_t i = 0; i < placed; ++i) {
-      const Lifetime &other = items[byOffset[i]];
-      if (!meet(item, other))
+    int64_t top = 0, best = -1, bestGap = INT64_MAX;
+    for (const Placed *other = places, *end = places + placed; other != end; ++other) {
+      if (first > other->last || other->first > last)
         continue;
-      int64_t gap = other.offset - top;
-      if (gap >= size && (best < 0 || gap < bestGap)) {
+      int64_t gap = other->offset - top;
+      if (gap >= size && gap < bestGap) {
         best = top;
         bestGap = gap;
       }
-      int64_t end = other.offset + rounded(other.bytes);
-      top = end > top ? end : top;
+      top = other->end > top ? other->end : top;
     }
     item.offset = best >= 0 ? best : top;
     int64_t end;
     if (__builtin_add_overflow(item.offset, size, &end))
       return -1;
     total = end > total ? end : total;
-    byOffset[placed] = order[placed];
-    insertLast(byOffset, placed + 1, [&](int64_t a, int64_t b) { return items[a].offset < items[b].offset; });
+    int64_t at = placed;
+    for (; at > 0 && places[at - 1].offset > item.offset; --at)
+      places[at] = places[at - 1];
+    places[at] = {first, last, item.offset, end};
   }
   return total;
 }
@@ -106,7 +111,8 @@ static int64_t excessOf(int64_t total, int64_t alive) {
 
 // Once for a graph: made for size.
 [[gnu::cold]] void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total, PlanOrder *known) {
-  int64_t *order = scratch, *byOffset = scratch + count, *bestOrder = scratch + 2 * count;
+  int64_t *order = scratch, *bestOrder = scratch + count, *words = scratch + 2 * count;
+  Placed *const places = reinterpret_cast<Placed *>(words);
   int64_t wanted = 0;
   total = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -121,21 +127,21 @@ static int64_t excessOf(int64_t total, int64_t alive) {
   }
   constexpr int64_t kLittle = 64; // one part of so many
   if (known && isOrderOf(items, count, wanted, *known)) {
-    total = place(items, known->items(), wanted, byOffset);
+    total = place(items, known->items(), wanted, places);
     if (total < 0)
       return;
-    int64_t alive = largestSum(items, order, wanted, byOffset, count);
+    int64_t alive = largestSum(items, order, wanted, words, count);
     int64_t excess = excessOf(total, alive), little = PlanOrder::kExcessOfAll / kLittle;
     if (excess <= little || (total / 2 <= known->total && excess <= known->excess + little))
       return;
   }
   for (int64_t i = 1; i <= wanted; ++i)
     insertLast(order, i, [&](int64_t a, int64_t b) { return items[a].bytes > items[b].bytes; });
-  total = place(items, order, wanted, byOffset);
+  total = place(items, order, wanted, places);
   if (total < 0)
     return;
   // What sticks out at the top came too late to find a place below: let it choose first.
-  const int64_t alive = largestSum(items, order, wanted, byOffset, count);
+  const int64_t alive = largestSum(items, order, wanted, words, count);
   int64_t enough = alive + alive / kLittle, now = total;
   for (int64_t i = 0; i < wanted; ++i)
     bestOrder[i] = order[i];
@@ -157,7 +163,7 @@ static int64_t excessOf(int64_t total, int64_t alive) {
         order[top] = order[top - 1];
       order[0] = moved;
     }
-    now = place(items, order, wanted, byOffset);
+    now = place(items, order, wanted, places);
     if (now < 0) // The sums that are added up depend on the order.
       break;
     if (now >= total)
@@ -167,7 +173,7 @@ static int64_t excessOf(int64_t total, int64_t alive) {
       bestOrder[i] = order[i];
   }
   if (now != total)
-    place(items, bestOrder, wanted, byOffset);
+    place(items, bestOrder, wanted, places);
   if (known && known->room >= count) {
     known->count = wanted;
     known->excess = excessOf(total, alive);

@@ -25,7 +25,7 @@ struct Lifetime {
   int64_t offset;      ///< result, a multiple of kAlignment
 };
 
-inline constexpr int64_t kPlanWords = 3;
+inline constexpr int64_t kPlanWords = 6;
 
 /// The order in which items found good places, for those of another graph.
 struct PlanOrder {
