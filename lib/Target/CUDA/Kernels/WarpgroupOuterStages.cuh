@@ -9,7 +9,7 @@
 // which read little.
 //
 // Rows of the left side come to stages of shared memory, each in one copy, and from there to registers. Copies like
-// these can be on their way while others write to shared memory for the units, but there are only so many in a time.
+// these can be on their way while others write to shared memory for the units, but each takes its time to begin.
 // So the right side comes straight to registers and is turned around: lanes take two neighbouring columns of four rows
 // and leave four rows of two columns. There are three places for that: one that is written, one that the latest
 // products read, and one whose products other warps may not have waited for.
@@ -43,7 +43,7 @@ template <class S> struct OuterStage {
   static_assert(S::kStages >= 3 && S::kStages <= 8); // a barrier comes between a copy and its use
 };
 
-/// A thread's part of a stage's right side: `at` says which pairs of columns of which four rows it has.
+/// A thread's part of a stage's right side: pairs of neighbouring columns of four rows.
 template <class S> struct RightPairs {
   using Parts = OuterStage<S>;
   static constexpr int kPairs = Parts::kN / 2, kAll = Parts::kRows / 4 * kPairs;
@@ -95,8 +95,8 @@ template <class S> GNNC_DEVICE void stagedOuterSum(const typename S::Args &args)
   constexpr int kOwnRows = (kRows + kWarps - 1) / kWarps, kChunks = kRows / 16;
   using X = typename S::Args::LhsType;
   constexpr int kTilesAcross = (S::kN + kN - 1) / kN, kTilesDown = (S::kK + kM - 1) / kM;
-  // Units cut sums off: so many rows later these are added to what there is.
-  constexpr int64 kMostRowsOfSum = 16384;
+  // Units cut sums off, so that these are added to the partial sum after so many rows.
+  constexpr int64 kMostRowsOfSum = 4096;
   if (device::mostOf(args.rows) < S::kManyRows)
     return;
   extern __shared__ double memory[];
@@ -112,7 +112,7 @@ template <class S> GNNC_DEVICE void stagedOuterSum(const typename S::Args &args)
   const int64 each = (args.rows + gridDim.x - 1) / gridDim.x, begin = tile.rows * each;
   const int64 end = begin + each < args.rows ? begin + each : args.rows;
 
-  // Each warp copies a few rows of the left side. What is none is zero on both sides.
+  // Each warp copies a few rows of the left side. Those that are none are zero.
   const unsigned bytes = (S::kK - k0 < kM ? S::kK - k0 : kM) * 4;
   const unsigned arrivals = sharedAddress(stages + Parts::kArrivals);
   auto fetchLeft = [&](int64 first, int stage) {
