@@ -469,7 +469,8 @@ static OuterTile tileOfWarpgroups(const Shape &shape, mpk::OuterSumOp op) {
   bool isLeftNarrow = isNarrow(op.getLhs()), isRightNarrow = isNarrow(op.getRhs());
   // Each row is one copy, of pieces of 16 bytes.
   if (!shape.split && !isLeftNarrow && !isRightNarrow && shape.k % 4 == 0 && shape.n % 4 == 0) {
-    OuterTile tile{"stagedOuterSum", int64_t(llvm::alignTo(evenly(shape.k, kMostOuterRows), 64))};
+    OuterTile tile;
+    tile.code = "stagedOuterSum", tile.rows = llvm::alignTo(evenly(shape.k, kMostOuterRows), 64);
     bool isWide = tile.rows > kMostOuterRows / 2;
     tile.columns = warpgroupColumns(shape.n, isWide ? kMostOuterColumns : kMostWideOuterColumns);
     int64_t rowsOfStage = !isWide && 64 * tile.columns <= kMostOfOuterStage ? 64 : 32;
@@ -485,8 +486,9 @@ static OuterTile tileOfWarpgroups(const Shape &shape, mpk::OuterSumOp op) {
   // Tiles of 128 columns read the left side half as often, and one such block fills a processor's memory.
   bool wide = narrow && shape.n > kMostWarpgroupColumns && shape.k > 64;
   int64_t most = wide ? 128 : kWarpgroupThreads / 2;
-  OuterTile tile{"warpgroupOuterSum", powerOfTwo(evenly(shape.k, most), 64, most),
-                 warpgroupColumns(shape.n, wide ? 2 * kMostWarpgroupColumns : kMostWarpgroupColumns)};
+  OuterTile tile;
+  tile.code = "warpgroupOuterSum", tile.rows = powerOfTwo(evenly(shape.k, most), 64, most);
+  tile.columns = warpgroupColumns(shape.n, wide ? 2 * kMostWarpgroupColumns : kMostWarpgroupColumns);
   tile.fillsProcessor = wide;
   if (narrow)
     tile.stages = wide ? kWideOuterSumStages : kOuterSumStages;
