@@ -194,12 +194,11 @@ class Specialization:
         if training.statistics or training.counters or training.assigned:
             changed = [*[each.buffer for each in training.statistics], *training.counters, *training.assigned]
             self.buffers = Buffers(training, {name: owner_of(module, name) for name in changed})
-        if not training and options.part is None:  # to run it a second time would draw and count again
-            self.executor.pull_back = _second.PullBack(module, example, artifact, options)
-        drawn = training.draws or training.statistics or training.counters
-        kind = "of a module that changes its buffers"
-        if drawn:
-            kind = "with dropout, random numbers or running statistics"
+        changes = bool(training.statistics or training.counters)
+        # To run it a second time would draw again, or read what it has assigned.
+        if not training.draws and not training.assigned and options.part is None:
+            self.executor.pull_back = _second.PullBack(module, example, artifact, options, changes)
+        kind = "with dropout or random numbers" if training.draws else "of a module that changes its buffers"
         self.few = Few(self)
         self.executor.not_computed = f"second derivatives {kind if training else 'on a part of a graph'}"
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, fx, nn
-from torch._decomp import core_aten_decompositions
+from torch._decomp import core_aten_decompositions, get_decompositions
 from torch.export import ExportedProgram
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
@@ -41,12 +41,23 @@ if TYPE_CHECKING:
 _ALIASES = (torch.ops.aten.detach.default, torch.ops.aten.alias.default)
 
 
+#: Normalizations, whose derivatives read the statistics that they return: as operations on numbers.
+_NORMALIZATIONS = (
+    torch.ops.aten._native_batch_norm_legit.default,
+    torch.ops.aten._native_batch_norm_legit.no_stats,
+)
+
+
 class PullBack:
     """Of one specialization of a module. The executor, which has this, comes with each call: without a cycle the memory
     of a module is free as soon as nobody has it."""
 
-    def __init__(self, module: nn.Module, example: Example, artifact: _export.Artifact, options: Options) -> None:
+    def __init__(
+        self, module: nn.Module, example: Example, artifact: _export.Artifact, options: Options, changes: bool = False
+    ) -> None:
+        """`changes`: running statistics and counters, which no result of the same call reads."""
         self.module, self.example, self.artifact, self.options = module, example, artifact, options
+        self.changes = changes
         self.called = keeping(module, artifact.kept)  #: whose results are the program's
         self._compiled: dict[Given, _Compiled | None] = {}  #: None: it cannot be compiled
 
@@ -109,10 +120,13 @@ class PullBack:
         # Aliases: one operand may be made from another, and these are gradients with respect to each by itself.
         leaves = [leaf.view_as(leaf) if _is_float(leaf) else leaf for leaf in leaves]
         aliases = {name or "": tensor.view_as(tensor) for name, tensor in params.items()}
+        # The call has changed running statistics and counters, and this one must not again.
+        copies = {name: buffer.clone() for name, buffer in self.called.named_buffers() if self.changes}
+        copies |= {name: tensor.clone() if name in copies else tensor for name, tensor in aliases.items()}
         operands = [leaves[i] for i in executor.value_leaves] + list(aliases.values())
         args, kwargs = pytree.tree_unflatten(leaves, self.example.tree)
         with in_mode(self.module, self.example.modes):
-            result = pytree.tree_leaves(torch.func.functional_call(self.called, aliases, args, kwargs))
+            result = pytree.tree_leaves(torch.func.functional_call(self.called, copies, args, kwargs))
         outputs: list[Any] = [None] * len(cotangents)
         for leaf, number in zip(result, self.artifact.outputs):
             if number is not None:
@@ -293,6 +307,16 @@ def _examples(
     return leaves, [torch.zeros(shape(each), dtype=each.dtype, device=device) for each in wanted], counted
 
 
+def _forget_writes(graph: fx.GraphModule, names: list[str]) -> None:
+    """Leaves running statistics and counters as they are: the call before has changed them, and no gradient reads them."""
+    own = [node for node in graph.graph.nodes if node.op == "placeholder"][-len(names) :] if names else []
+    for node in reversed(graph.graph.nodes):
+        writes = isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+        if writes and node.args[0] in own and not node.users:
+            graph.graph.erase_node(node)
+    graph.graph.eliminate_dead_code()
+
+
 def _trace(
     program: ExportedProgram,
     example: Example,
@@ -341,13 +365,18 @@ def _trace(
 
     given = [leaves[i].detach() for i in places] + [each.detach() for each in cotangents]
     given += [tensor.detach().clone() for tensor in tensors.values()]
-    for tensor in given[: len(places)] + given[len(places) + len(cotangents) :]:
+    wanted = {executor.operand_names[i] for i in differentiated}
+    for tensor in given[: len(places)]:
         tensor.requires_grad_(tensor.is_floating_point())
+    for name, tensor in zip(names, given[len(places) + len(cotangents) :]):
+        tensor.requires_grad_(name in wanted)  # running statistics of a normalization must not
     with _export._quietly(), torch.enable_grad():
-        graph = make_fx(run, core_aten_decompositions(), tracing_mode="symbolic", _allow_non_fake_inputs=True)(*given)
+        table = {**core_aten_decompositions(), **get_decompositions(_NORMALIZATIONS)}
+        graph = make_fx(run, table, tracing_mode="symbolic", _allow_non_fake_inputs=True)(*given)
     for node in list(graph.graph.nodes):
         if node.target in _ALIASES:
             node.replace_all_uses_with(node.args[0])
             graph.graph.erase_node(node)
+    _forget_writes(graph, names)
     graph.recompile()
     return graph, used, names

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import unittest
 import warnings
@@ -395,6 +396,42 @@ class SecondDerivativesTest(TorchTest):
                     found.append([forces.detach(), *[each.grad for each in module.parameters()], pos.grad])
                 for own, other in zip(*found):
                     self.assertClose(other, own, 1e-4)
+
+    def test_running_statistics(self) -> None:
+        """Statistics of a batch are differentiated in training mode, running ones never; a call changes these once, however
+        its derivatives are computed."""
+
+        class Normed(nn.Module):
+            def __init__(self, norm: nn.Module, detaches: bool) -> None:
+                super().__init__()
+                self.first, self.norm, self.last = nn.Linear(3, 4), norm, nn.Linear(4, 1)
+                self.detaches = detaches
+
+            def forward(self, pos: Tensor, edge_index: Tensor) -> Tensor:
+                source, target = edge_index
+                far = torch.tanh(self.norm(self.first(pos[source] - pos[target])))
+                return self.last(far - far.detach() * 0.5 if self.detaches else far).sum()
+
+        def step(run: Callable[..., Tensor], module: nn.Module, nodes: int) -> list[Tensor]:
+            x, edges = graph(nodes, 3 * nodes)
+            pos = torch.cat([x, x[:, :1].square()], 1)[:, :3].double().requires_grad_()
+            (force,) = torch.autograd.grad(run(pos, edges), pos, create_graph=True)
+            params = list(module.parameters())
+            gradients = torch.autograd.grad(force.square().sum(), params, allow_unused=True)
+            return [force, *[each for each in gradients if each is not None], *module.buffers()]
+
+        for detaches, tracks in ((False, True), (False, False), (True, True)):
+            for trains in (True, False):
+                with self.subTest(detaches=detaches, tracks=tracks, trains=trains), warnings.catch_warnings():
+                    warnings.simplefilter("ignore" if detaches else "error")
+                    norm = nn.BatchNorm1d(4, track_running_stats=tracks)
+                    module = Normed(norm, detaches).double().train(trains)
+                    eager = copy.deepcopy(module)
+                    fast = gnnc.compile(module)
+                    for nodes in (6, 9):
+                        found, expected = step(fast, module, nodes), step(eager, eager, nodes)
+                        self.assertEqual(len(found), len(expected))
+                        self.assertClose(found, expected, 1e-10)
 
     def test_forces_of_normalised_rows(self) -> None:
         """Norms' own means and deviations are in their second derivatives. Energies are summed by lists that are arguments
